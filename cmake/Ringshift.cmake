@@ -1,0 +1,38 @@
+# Compiler flags and the two helpers with which folders and tests are declared.
+
+add_library(ringshift_flags INTERFACE)
+target_compile_options(ringshift_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+if(RINGSHIFT_SANITIZE)
+  add_compile_options(-fsanitize=${RINGSHIFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RINGSHIFT_SANITIZE})
+  # GCC's flow warnings misfire on instrumented code.
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+                      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+endif()
+if(RINGSHIFT_PROTOCOL_FAULTS)
+  add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
+endif()
+
+# ringshift_folder(NAME deps...): the static library of src/NAME, from every .cpp in it. `deps` are the
+# folders it may include and the external libraries it uses; tests/layering keeps includes to the same table.
+function(ringshift_folder name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(rs_${name} STATIC ${sources})
+  target_include_directories(rs_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>
+    PRIVATE ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(rs_${name} PRIVATE $<BUILD_INTERFACE:ringshift_flags>)
+  set_target_properties(rs_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  foreach(dep ${ARGN})
+    if(TARGET rs_${dep})
+      target_link_libraries(rs_${name} PUBLIC rs_${dep})
+    elseif(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${dep})
+      target_link_libraries(rs_${name} PUBLIC ${dep})
+    endif()
+  endforeach()
+endfunction()

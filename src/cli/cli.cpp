@@ -1,0 +1,33 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "ringshift_version.h"
+
+namespace ringshift::cli {
+
+void report(std::string_view message) {
+  std::fprintf(stderr, "ringshift: %.*s\n", static_cast<int>(message.size()), message.data());
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Grow, shrink and repair a sharded Redis cache while it serves."};
+  app.name("ringshift");
+  app.set_version_flag("--version", RINGSHIFT_VERSION);
+  app.require_subcommand(1);
+  app.footer("Run 'ringshift COMMAND --help' for a command's options and examples.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& error) {
+    return error.get_exit_code();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kBadUsage;
+  } catch (const std::exception& error) {
+    report(error.what());
+    return kFailed;
+  }
+  return kDone;
+}
+
+}  // namespace ringshift::cli

@@ -1,0 +1,32 @@
+// The command line: one file a subcommand, and the only place where all folders meet.
+#pragma once
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace ringshift::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kBadUsage = 2;
+
+// Parses and runs; gives the exit status.
+int run(int argc, char** argv);
+
+// Each adds its subcommand to `app`. A command's callback throws CLI::RuntimeError(status) to end with a
+// status other than 0; report() has printed why by then.
+void add_topology(CLI::App& app);
+void add_route(CLI::App& app);
+void add_registry(CLI::App& app);
+void add_proxy(CLI::App& app);
+void add_controller(CLI::App& app);
+void add_resize(CLI::App& app);
+void add_serve(CLI::App& app);
+void add_up(CLI::App& app);
+
+// "ringshift: <message>" on standard error.
+void report(std::string_view message);
+
+}  // namespace ringshift::cli
