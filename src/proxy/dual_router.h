@@ -1,0 +1,61 @@
+// Routes the commands of keys that are between two members (RESIZE.md): parks them in HOLD, pulls a key to
+// its new member before a command needs it there, and reads the old copy where that is enough.
+//
+// One per worker, on the worker's loop thread. The session hands over every single-key command whose route
+// is not `settled`, and every one whose key has commands pending here (`busy()` makes that test one load
+// nearly always): so commands on one key keep the order in which they were submitted.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "backend/backend.h"
+#include "net/loop.h"
+#include "ringshift/snapshot.h"
+
+namespace ringshift::proxy {
+
+enum class KeyAccess : std::uint8_t {
+  get,    // GET: a nil reply means that the key is absent.
+  read,   // Any other read.
+  write,  // Everything else.
+};
+
+struct KeyCommand {
+  std::string bytes;  // The whole command, in RESP.
+  std::string key;
+  KeyAccess access = KeyAccess::write;
+  backend::Resp resp = backend::Resp::v2;
+  backend::ReplySink* sink = nullptr;  // Gets exactly one reply or failure, never from inside submit().
+  std::uint64_t tag = 0;
+};
+
+class DualRouter {
+ public:
+  struct Options {
+    std::chrono::milliseconds request_timeout{1000};  // From submit() to the reply, parking excluded.
+    std::chrono::milliseconds hold_timeout{10000};    // Longest parking; then the command fails as unsent.
+    std::size_t max_parked_bytes = 64U << 20;
+    std::size_t max_known_bytes = 64U << 20;
+  };
+  DualRouter(net::Loop& loop, backend::Pool& pool, Options options);
+  ~DualRouter();
+  DualRouter(const DualRouter&) = delete;
+  DualRouter& operator=(const DualRouter&) = delete;
+
+  // Call after Pool::adopt and before any command is routed by the new snapshot. Parked commands that may
+  // go on are routed again, in order.
+  void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
+
+  [[nodiscard]] bool busy() const noexcept { return pending_count_ != 0; }
+  [[nodiscard]] bool pending(std::string_view key) const noexcept;
+  void submit(KeyCommand command);
+
+ private:
+  struct Impl;
+  std::size_t pending_count_ = 0;  // Commands that wait here in any way.
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ringshift::proxy
