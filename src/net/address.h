@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/loop.h"
 #include "ringshift/error.h"
@@ -33,8 +34,9 @@ struct Endpoint {
 
 // At once and without the network: an IP literal or a unix path; not_found when it is a host name.
 [[nodiscard]] Result<SocketAddress> literal(const Endpoint& endpoint);
-// Blocks for as long as the system's resolver does; for threads that are no event loop.
-[[nodiscard]] Result<SocketAddress> resolve(const Endpoint& endpoint);
+// Every address of the name, the best first; never empty. Blocks for as long as the system's resolver does:
+// for threads that are no event loop.
+[[nodiscard]] Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint);
 
 // Resolves on a thread of its own and answers on the loop's thread, unless destroyed before.
 // REQUIRES: destroyed on the loop's thread, before the loop. At most kMaxLookups names are looked up at a
@@ -42,7 +44,7 @@ struct Endpoint {
 class Lookup {
  public:
   static constexpr int kMaxLookups = 16;
-  Lookup(Loop& loop, const Endpoint& endpoint, std::function<void(Result<SocketAddress>)> done);
+  Lookup(Loop& loop, const Endpoint& endpoint, std::function<void(Result<std::vector<SocketAddress>>)> done);
   ~Lookup();
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;

@@ -8,6 +8,8 @@
 // The handler is called from the loop alone, never from inside a method of Stream, and may destroy the
 // stream in any callback. After on_closed nothing is called any more.
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -71,17 +73,21 @@ class Stream {
 
  private:
   struct Events;
+  struct Connecting;
   Stream(Loop& loop, StreamHandler& handler);
-  void open(int fd, bool connected);
-  void start_connecting(const struct SocketAddress& address);
-  void connect_finished();
-  void read_once();
-  void close_later(std::string_view reason);
-  void report_closed();
+  void begin_connect(std::string_view address, std::chrono::milliseconds timeout);
+  void try_next_address(std::string_view last_failure);
+  void connect_ready();
+  void connected();
+  void read_ready();
+  void read_into_tail();
+  bool received(ssize_t size, int error);
+  void deliver(const char* data, std::size_t size);
+  void woken();
   void write_ready();
+  void close_later(std::string_view reason);
   void borrow_buffer();
   void return_buffer();
-  void wake_reader();
 
   static constexpr std::size_t kPooledCapacity = 4096;  // A buffer from the thread's pool has at least this.
 
@@ -89,19 +95,19 @@ class Stream {
   StreamHandler& handler_;
   int fd_ = -1;
   bool connected_ = false;
-  bool reading_ = false;
+  bool reading_ = true;
   bool writable_ = true;        // False after a short write, until the loop says otherwise.
   bool ended_ = false;          // The peer's end of file was seen.
   bool deliver_again_ = false;  // resume_reading() with a tail.
   bool finish_writing_ = false;
-  bool* destroyed_ = nullptr;  // Set while a callback runs.
+  bool* destroyed_ = nullptr;  // Set while a callback runs that is followed by work of ours.
   std::uint64_t written_ = 0;
-  std::string out_;  // Output from out_sent_ on.
+  std::string out_;  // Output; the first out_sent_ bytes have left.
   std::size_t out_sent_ = 0;
-  std::string tail_;  // Input from tail_used_ on.
-  std::size_t tail_used_ = 0;
+  std::string tail_;          // Input that the handler did not consume.
   std::string close_reason_;  // Not empty: on_closed is due.
   std::unique_ptr<Events> events_;
+  std::unique_ptr<Connecting> connecting_;
 };
 
 }  // namespace ringshift::net
