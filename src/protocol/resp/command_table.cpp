@@ -131,6 +131,8 @@ const std::array<Slot, kSlots> kIndex = [] {
   return slots;
 }();
 
+}  // namespace
+
 bool equals_ignoring_case(std::string_view any, std::string_view lower) noexcept {
   if (any.size() != lower.size()) return false;
   for (std::size_t i = 0; i < any.size(); ++i) {
@@ -140,8 +142,6 @@ bool equals_ignoring_case(std::string_view any, std::string_view lower) noexcept
   }
   return true;
 }
-
-}  // namespace
 
 const Command* find_command(std::string_view name) noexcept {
   if (name.empty()) return nullptr;

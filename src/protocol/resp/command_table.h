@@ -76,4 +76,6 @@ struct Command {
 // Sorted by name, each container followed by its subcommands.
 [[nodiscard]] std::span<const Command> all_commands() noexcept;
 
+[[nodiscard]] bool equals_ignoring_case(std::string_view any, std::string_view lower) noexcept;
+
 }  // namespace ringshift::protocol::resp
