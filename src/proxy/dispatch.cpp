@@ -11,6 +11,7 @@ namespace ringshift::proxy {
 namespace {
 
 using protocol::resp::Command;
+using protocol::resp::equals_ignoring_case;
 using protocol::resp::Handling;
 using protocol::resp::KeyUse;
 using protocol::resp::LocalCommand;
@@ -37,7 +38,8 @@ std::string_view reason(const Command& command) {
   if ((command.flags & k_noscript) != 0 && command.first_key == 0 && command.key_use == KeyUse::none) {
     return "it belongs to one server, not to a cluster";
   }
-  if (command.first_key > 0 || (command.flags & k_movablekeys) != 0) return "its keys may be on several members";
+  if (command.first_key > 0 || (command.flags & k_movablekeys) != 0)
+    return "its keys may be on several members";
   return "it names no key to route by";
 }
 
@@ -60,11 +62,16 @@ Session::Outcome Session::dispatch() {
     return Outcome::done;
   }
   switch (command->handling) {
-    case Handling::routed: dispatch_routed(*command); break;
+    case Handling::routed:
+      dispatch_routed(*command);
+      break;
     case Handling::split_mget:
     case Handling::split_mset:
-    case Handling::split_count: dispatch_split(*command); break;
-    default: refuse(unsupported(*command, reason(*command)));
+    case Handling::split_count:
+      dispatch_split(*command);
+      break;
+    default:
+      refuse(unsupported(*command, reason(*command)));
   }
   return Outcome::done;
 }

@@ -29,8 +29,8 @@ struct Options {
   std::size_t max_clients = 10000;
   // Bounds of one client. Over the first two it is not read from until it has caught up; over the third it
   // is disconnected.
-  std::size_t max_in_flight = 1024;          // Commands without an answer.
-  std::size_t max_output_bytes = 4U << 20;   // Answers that it has not read yet.
+  std::size_t max_in_flight = 1024;         // Commands without an answer.
+  std::size_t max_output_bytes = 4U << 20;  // Answers that it has not read yet.
   std::size_t cut_output_bytes = 1U << 30;
   std::size_t max_member_queue_bytes = 64U << 20;  // Unsent commands of one connection to a member.
 };

@@ -22,11 +22,13 @@ std::string failure_reply(const backend::Failure& failure) {
   const std::string reason = one_line(failure.reason, 256);
   switch (failure.kind) {
     case Kind::unknown:
-      return fmt::format("-TIMEOUT member {} {}: the command may have been executed\r\n", failure.member, reason);
-    case Kind::overloaded:
-      return fmt::format("-TRYAGAIN member {} overloaded, {}: the command was not executed\r\n", failure.member,
+      return fmt::format("-TIMEOUT member {} {}: the command may have been executed\r\n", failure.member,
                          reason);
-    case Kind::unsent: break;
+    case Kind::overloaded:
+      return fmt::format("-TRYAGAIN member {} overloaded, {}: the command was not executed\r\n",
+                         failure.member, reason);
+    case Kind::unsent:
+      break;
   }
   return fmt::format("-TRYAGAIN member {} {}: the command was not executed\r\n", failure.member, reason);
 }
@@ -37,8 +39,8 @@ std::string unknown_command(const protocol::resp::CommandParser& command) {
   for (std::size_t i = 1; i < command.argument_count() && arguments.size() < 128; ++i) {
     arguments += fmt::format("'{}' ", one_line(command.argument(i), 128 - arguments.size()));
   }
-  return fmt::format("-ERR unknown command '{}', with args beginning with: {}", one_line(command.argument(0), 128),
-                     arguments);
+  return fmt::format("-ERR unknown command '{}', with args beginning with: {}",
+                     one_line(command.argument(0), 128), arguments);
 }
 
 std::string unknown_subcommand(std::string_view container, std::string_view name) {
@@ -76,7 +78,9 @@ void append_verbatim(std::string& out, std::string_view text, backend::Resp resp
   out += "\r\n";
 }
 
-void append_null(std::string& out, backend::Resp resp) { out += resp == backend::Resp::v2 ? "$-1\r\n" : "_\r\n"; }
+void append_null(std::string& out, backend::Resp resp) {
+  out += resp == backend::Resp::v2 ? "$-1\r\n" : "_\r\n";
+}
 
 void append_integer(std::string& out, std::int64_t value) {
   fmt::format_to(std::back_inserter(out), ":{}\r\n", value);

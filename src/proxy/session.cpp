@@ -72,9 +72,10 @@ void Session::resume_if_caught_up() {
   if (!paused_) return;
   const Options& options = worker_.options();
   // Half of the bounds, so that a client at the bound does not switch with every reply.
-  const bool caught_up = barrier_ ? in_flight() == 0
-                                  : in_flight() <= options.max_in_flight / 2 &&
-                                        stream_->queued_bytes() + stored_bytes_ <= options.max_output_bytes / 2;
+  const bool caught_up = barrier_
+                             ? in_flight() == 0
+                             : in_flight() <= options.max_in_flight / 2 &&
+                                   stream_->queued_bytes() + stored_bytes_ <= options.max_output_bytes / 2;
   if (!caught_up && !closing_) return;
   paused_ = barrier_ = false;
   stream_->resume_reading();

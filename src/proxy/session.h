@@ -30,7 +30,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   Session& operator=(const Session&) = delete;
 
   // From the worker.
-  void end_of_wakeup();  // Writes; may end in Worker::remove.
+  void end_of_wakeup();    // Writes; may end in Worker::remove.
   void close_when_done();  // Takes no more commands, answers those it has.
   void linger_over();
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
@@ -40,6 +40,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void split_done(std::uint64_t number, std::string_view answer);
   void count_failure(backend::Failure::Kind kind);
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] const Worker& worker() const noexcept { return worker_; }
+  [[nodiscard]] const Shared& shared() const noexcept { return worker_.shared(); }
 
   // What local commands read and change.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
@@ -102,18 +104,18 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   const std::uint64_t id_;
   std::unique_ptr<net::Stream> stream_;
   protocol::resp::CommandParser parser_;
-  std::vector<Slot> slots_;  // A power of two; empty when the client is idle.
-  std::uint64_t head_ = 0;   // The next number to be answered.
-  std::uint64_t tail_ = 0;   // The next number to be given.
+  std::vector<Slot> slots_;       // A power of two; empty when the client is idle.
+  std::uint64_t head_ = 0;        // The next number to be answered.
+  std::uint64_t tail_ = 0;        // The next number to be given.
   std::size_t stored_bytes_ = 0;  // In answers that wait for their turn.
   std::size_t index_ = 0;         // In Worker::sessions_.
   backend::Resp resp_ = backend::Resp::v2;
   bool marked_ = false;
-  bool closing_ = false;    // No more commands are read.
-  bool finished_ = false;   // All answered and our end is shut; waiting for the client to close.
-  bool peer_ended_ = false; // The client sends no more.
-  bool paused_ = false;     // Not reading, for congestion.
-  bool barrier_ = false;    // The next command waits until nothing is in flight.
+  bool closing_ = false;     // No more commands are read.
+  bool finished_ = false;    // All answered and our end is shut; waiting for the client to close.
+  bool peer_ended_ = false;  // The client sends no more.
+  bool paused_ = false;      // Not reading, for congestion.
+  bool barrier_ = false;     // The next command waits until nothing is in flight.
   std::string name_;
 };
 

@@ -79,8 +79,8 @@ void Split::on_reply(std::uint64_t tag, std::string_view raw) {
 void Split::on_failure(std::uint64_t, const backend::Failure& failure) {
   session_.count_failure(failure.kind);
   // "May have been executed" says more than "was not".
-  const bool worse = failure.kind == backend::Failure::Kind::unknown &&
-                     failure_kind_ != backend::Failure::Kind::unknown;
+  const bool worse =
+      failure.kind == backend::Failure::Kind::unknown && failure_kind_ != backend::Failure::Kind::unknown;
   if (!failed_ || worse) {
     failed_ = true;
     failure_kind_ = failure.kind;

@@ -43,8 +43,8 @@ class Split final : public backend::ReplySink {
   std::size_t remaining_ = 0;
   std::size_t executed_ = 0;  // Parts that a member answered without an error.
   std::int64_t sum_ = 0;
-  std::string error_;     // A member's first error reply.
-  bool failed_ = false;   // Some part got no reply; the first one that says most is kept here:
+  std::string error_;    // A member's first error reply.
+  bool failed_ = false;  // Some part got no reply; the first one that says most is kept here:
   backend::Failure::Kind failure_kind_ = backend::Failure::Kind::unsent;
   std::string failure_member_, failure_reason_;
 };

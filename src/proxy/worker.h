@@ -45,11 +45,11 @@ class Worker final : private backend::Look {
   [[nodiscard]] Status listen(const std::string& address, const Worker* first);
   [[nodiscard]] const net::Listener& listener() const { return *listener_; }
 
-  void run();                              // The thread's body, until stop_soon() has ended.
+  void run();  // The thread's body, until stop_soon() has ended.
   void post(std::function<void()> task) { loop_.post(std::move(task)); }  // Thread-safe.
 
-  void adopt_newest();
-  void stop_soon();  // Lets clients finish; run() returns when they have, or at the grace's end.
+  void adopt_newest();  // Does nothing when the holder has nothing newer.
+  void stop_soon();     // Lets clients finish; run() returns when they have, or at the grace's end.
 
   // For sessions.
   [[nodiscard]] const topology::Snapshot& snapshot() const noexcept { return *snapshot_; }
@@ -70,8 +70,8 @@ class Worker final : private backend::Look {
 
  private:
   void accept(int fd);
+  void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
   void end_of_wakeup();
-  void stop_if_done();
   bool stamp_matches(std::string_view member_id, const std::optional<std::string>& stamp,
                      std::string_view run_id) override;
   void confirm(std::function<void(bool)> done) override;

@@ -12,21 +12,21 @@
 namespace ringshift::telemetry {
 
 enum class Counter : std::uint8_t {
-  requests,             // Commands read from clients, refused ones included.
-  get_hits,             // GET answered with a value.
-  get_misses,           // GET answered with nil.
-  errors_protocol,      // Connections closed for what they sent.
-  errors_refused,       // Unknown, unsupported or malformed commands; reserved keys.
-  errors_member,        // Error replies from members, passed on.
-  errors_unsent,        // Not executed: member not reachable in time.
-  errors_unknown,       // Sent, not answered in time: may have been executed.
-  errors_overloaded,    // Not executed: a member's queue was full.
-  bytes_in,             // From clients.
-  bytes_out,            // To clients.
+  requests,           // Commands read from clients, refused ones included.
+  get_hits,           // GET answered with a value.
+  get_misses,         // GET answered with nil.
+  errors_protocol,    // Connections closed for what they sent.
+  errors_refused,     // Unknown, unsupported or malformed commands; reserved keys.
+  errors_member,      // Error replies from members, passed on.
+  errors_unsent,      // Not executed: member not reachable in time.
+  errors_unknown,     // Sent, not answered in time: may have been executed.
+  errors_overloaded,  // Not executed: a member's queue was full.
+  bytes_in,           // From clients.
+  bytes_out,          // To clients.
   clients_accepted,
-  clients_rejected,     // Over max_clients.
+  clients_rejected,  // Over max_clients.
   clients_closed,
-  clients_cut,          // Closed by us for replies that they did not read.
+  clients_cut,  // Closed by us for replies that they did not read.
   count_of_counters,
 };
 inline constexpr std::size_t kCounterCount = static_cast<std::size_t>(Counter::count_of_counters);

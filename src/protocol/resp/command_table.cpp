@@ -91,8 +91,17 @@ constexpr std::uint64_t kLowerMask = 0x2020202020202020;
 
 // The first 8 bytes as a little-endian number. Setting bit 5 folds case (and a few other characters, which
 // the comparison tells apart).
-std::uint64_t prefix(std::string_view name) noexcept {
+constexpr std::uint64_t prefix(std::string_view name) noexcept {
   std::uint64_t word = 0;
+  if consteval {  // The same without memcpy.
+    const auto bytes = [&](std::size_t from, std::size_t count) {
+      std::uint64_t number = 0;
+      for (std::size_t i = count; i-- > 0;) number = number << 8 | static_cast<unsigned char>(name[from + i]);
+      return number;
+    };
+    if (name.size() >= 8) return bytes(0, 8) | kLowerMask;
+    if (name.size() >= 4) return (bytes(0, 4) | bytes(name.size() - 4, 4) << 32) | kLowerMask;
+  }
   if (name.size() >= 8) {
     std::memcpy(&word, name.data(), 8);
   } else if (name.size() >= 4) {
@@ -109,7 +118,7 @@ std::uint64_t prefix(std::string_view name) noexcept {
 
 constexpr std::size_t kSlots = 1024;
 
-std::size_t slot_of(std::uint64_t word, std::size_t size) noexcept {
+constexpr std::size_t slot_of(std::uint64_t word, std::size_t size) noexcept {
   return static_cast<std::size_t>(((word ^ size) * 0x9E3779B97F4A7C15ULL) >> 54);
 }
 
@@ -119,7 +128,7 @@ struct Slot {
   std::uint16_t index = 0;
 };
 
-const std::array<Slot, kSlots> kIndex = [] {
+constexpr std::array<Slot, kSlots> kIndex = [] {
   std::array<Slot, kSlots> slots{};
   for (std::size_t i = 0; i < kCount; ++i) {
     if (kFacts[i].level != 0) continue;
