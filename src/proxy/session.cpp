@@ -196,7 +196,7 @@ void Session::end_of_wakeup() {
   }
   resume_if_caught_up();
   if (in_flight() != 0) return;
-  if (slots_.size() > kIdleSlots) slots_ = {};
+  if (slots_.size() > kIdleSlots) std::vector<Slot>().swap(slots_);
   if (closing_ && stream_->queued_bytes() == 0) finish();
 }
 
