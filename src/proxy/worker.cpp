@@ -86,8 +86,8 @@ void Worker::run() {
   adopt(shared_.holder->load());
   loop_.run();
   listener_.reset();
+  pool_.reset();  // First: it may call the router and the sessions until it is gone.
   dual_.reset();
-  pool_.reset();
   shared_.clients.fetch_sub(sessions_.size());
   sessions_.clear();
   linger_timer_.reset();

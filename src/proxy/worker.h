@@ -82,12 +82,12 @@ class Worker final : private backend::Look {
   net::Loop loop_;
   std::unique_ptr<net::Listener> listener_;
   std::shared_ptr<const topology::Snapshot> snapshot_;
-  // Sessions outlive the pool and the router, which may still call them.
+  // Sessions and the router outlive the pool, which may still call them.
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;
-  std::unique_ptr<backend::Pool> pool_;
   std::unique_ptr<DualRouter> dual_;
+  std::unique_ptr<backend::Pool> pool_;
   std::unique_ptr<net::Timer> linger_timer_, grace_timer_;
   bool lingering_ = false;
   bool stopping_ = false;
