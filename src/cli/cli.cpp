@@ -19,6 +19,7 @@ int run(int argc, char** argv) {
   app.footer("Run 'ringshift COMMAND --help' for a command's options and examples.");
   add_topology(app);
   add_route(app);
+  add_proxy(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {
