@@ -2,7 +2,6 @@
 #pragma once
 #include <rapidcheck.h>
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,10 +18,10 @@ using topology::Topology;
 
 // `count` members with unique ids, each at an address that follows from its id.
 inline std::vector<Member> members(int count, bool whole_weights) {
-  std::set<int> numbers;
-  while (static_cast<int>(numbers.size()) < count) numbers.insert(*rc::gen::inRange(0, 60'000));
   std::vector<Member> out;
-  for (const int number : numbers) {
+  int number = 0;
+  for (int i = 0; i < count; ++i) {
+    number += *rc::gen::inRange(1, 5000);
     Member member;
     member.id = "m" + std::to_string(number);
     member.address = "10.0.0.1:" + std::to_string(number + 1);

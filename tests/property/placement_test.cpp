@@ -5,7 +5,9 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <set>
 
 #include "generate.h"
 #include "topology/compile.h"
