@@ -11,9 +11,6 @@ if(RINGSHIFT_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
-if(RINGSHIFT_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # Coverage, without which libFuzzer is blind.
-endif()
 if(RINGSHIFT_PROTOCOL_FAULTS)
   add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
 endif()
