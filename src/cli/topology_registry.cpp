@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/encoding.h"
 #include "cli/cli.h"
 
 namespace ringshift::cli {
@@ -97,11 +98,12 @@ void history(const Flags& flags) {
   for (std::size_t i = first; i < range.kvs.size(); ++i) {
     const coord::KeyValue& kv = range.kvs[i];
     const std::string entry = kv.key.substr(keys.history().size());
-    const auto stored = parse_stored(kv, range.cluster_id);
+    auto stored = parse_stored(kv, range.cluster_id);
+    if (stored)
+      stored->version.revision = base::parse_u64(entry).value_or(0);  // The original's, not the copy's.
     if (flags.json) {
       json value = stored ? to_value(*stored) : json::parse(kv.value, nullptr, false);
       if (value.is_discarded()) value = kv.value;
-      if (value.is_object()) value.erase("version");  // That of the copy; the entry's name is the original's.
       print({{"revision", entry}, {"entry", value}});
     } else {
       const std::string shown = stored ? summary(*stored) : kv.value;
