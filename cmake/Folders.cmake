@@ -36,7 +36,7 @@ ringshift_folder(transfer backend)
 ringshift_folder(proxy transfer backend)
 ringshift_folder(resize transfer coord plan nlohmann_json::nlohmann_json)
 ringshift_folder(drill backend SQLite::SQLite3)
-ringshift_folder(cli proxy resize registry drill coord plan CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
+ringshift_folder(cli topology proxy resize registry drill coord plan CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
 
 if(TARGET rs_cli)
   add_executable(ringshift src/main.cpp)
