@@ -11,10 +11,16 @@ import redis
 from .process import Process, die_with_parent, free_port, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
-RINGSHIFT = Path(os.environ.get("RINGSHIFT_BIN", ROOT / "build/release/bin/ringshift")).resolve()
-HISTORY_RUN = Path(os.environ.get("RINGSHIFT_HISTORY", ROOT / "build/debug/bin/history_run")).resolve()
+
+
+def _program(variable, default):
+    return Path(os.environ.get(variable) or ROOT / default).resolve()
+
+
+RINGSHIFT = _program("RINGSHIFT_BIN", "build/release/bin/ringshift")
+HISTORY_RUN = _program("RINGSHIFT_HISTORY", "build/debug/bin/history_run")
 # Built with the switches that break the protocol.
-RINGSHIFT_DEBUG = Path(os.environ.get("RINGSHIFT_BIN_DEBUG", ROOT / "build/debug/bin/ringshift")).resolve()
+RINGSHIFT_DEBUG = _program("RINGSHIFT_BIN_DEBUG", "build/debug/bin/ringshift")
 
 FAILED, BAD_USAGE = 1, 2
 
@@ -157,7 +163,9 @@ class Cluster:
         return faults
 
     def logs(self):
-        return [(p.name, p.tail()) for p in self.processes()]
+        """Of a member only when it died: it has nothing to say otherwise."""
+        members = [m.process for m in self.members]
+        return [(p.name, p.tail()) for p in self.processes() if p not in members or not p.alive()]
 
     # Specs and the command line.
 
