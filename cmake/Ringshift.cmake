@@ -11,9 +11,6 @@ if(RINGSHIFT_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
-if(RINGSHIFT_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # Coverage, without which libFuzzer is blind.
-endif()
 if(RINGSHIFT_PROTOCOL_FAULTS)
   add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
 endif()
@@ -21,6 +18,9 @@ endif()
 # ringshift_folder(NAME deps...): the static library of src/NAME, from every .cpp in it. `deps` are the
 # folders it may include and the external libraries it uses; tests/layering keeps includes to the same table.
 function(ringshift_folder name)
+  # Known even when it has no sources yet, so that it is never taken for an external library.
+  set_property(GLOBAL APPEND PROPERTY RINGSHIFT_FOLDERS ${name})
+  get_property(folders GLOBAL PROPERTY RINGSHIFT_FOLDERS)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -34,7 +34,7 @@ function(ringshift_folder name)
   foreach(dep ${ARGN})
     if(TARGET rs_${dep})
       target_link_libraries(rs_${name} PUBLIC rs_${dep})
-    elseif(dep MATCHES "::" OR TARGET ${dep})
+    elseif(NOT dep IN_LIST folders)
       target_link_libraries(rs_${name} PUBLIC ${dep})
     endif()
   endforeach()

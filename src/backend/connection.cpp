@@ -59,7 +59,7 @@ void Connection::send(std::string_view command, ReplySink& sink, std::uint64_t t
 }
 
 void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason) {
-  if (shared_.deferred.empty()) shared_.soon->arm(base::Duration(0));
+  shared_.keep_house_soon();
   shared_.deferred.push_back({&sink, tag, kind, member_, std::move(reason)});
 }
 
@@ -103,7 +103,7 @@ std::size_t Connection::on_data(std::string_view bytes) {
 }
 
 void Connection::progressed() {
-  if (shared_.draining || (retired_ && ring_.empty())) shared_.soon->arm(base::Duration(0));
+  if (shared_.draining || (retired_ && ring_.empty())) shared_.keep_house_soon();
 }
 
 // ---- deadlines and failures ----
@@ -184,7 +184,7 @@ void Connection::add_orphan() {
 
 void Connection::retire() {
   retired_ = true;
-  if (ring_.empty()) shared_.soon->arm(base::Duration(0));
+  if (ring_.empty()) shared_.keep_house_soon();
 }
 
 // ---- connecting ----

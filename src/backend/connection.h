@@ -16,6 +16,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -66,7 +67,13 @@ struct PoolShared {
   std::unique_ptr<net::Timer> soon;  // Housekeeping in the next wakeup.
   std::mt19937_64 random;
 
+  bool soon_armed = false;
+
   void start_ticking();
+  // Arming a timer that is due already would move it, for ever under load: hence once only.
+  void keep_house_soon() {
+    if (!std::exchange(soon_armed, true)) soon->arm(base::Duration(0));
+  }
 };
 
 class Connection final : public Backend, private net::StreamHandler {

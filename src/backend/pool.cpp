@@ -48,7 +48,7 @@ class PoolImpl final : public Pool {
     }
     links_ = std::move(next);  // Moves no node, so the table stays good.
     snapshot_ = std::move(snapshot);
-    shared_.soon->arm(base::Duration(0));
+    shared_.keep_house_soon();
   }
 
   Backend& at(topology::MemberIndex member, Resp resp) override {
@@ -64,7 +64,7 @@ class PoolImpl final : public Pool {
       drain.waits_for[connection->serial()] = connection->accepted();
     drains_.push_back(std::move(drain));
     shared_.draining = true;
-    shared_.soon->arm(base::Duration(0));
+    shared_.keep_house_soon();
   }
 
   void flush() override {
@@ -117,6 +117,7 @@ class PoolImpl final : public Pool {
 
   // In a wakeup of its own, so that nothing here happens inside somebody's send() or adopt().
   void keep_house() {
+    shared_.soon_armed = false;
     std::vector<PoolShared::Deferred> deferred;
     deferred.swap(shared_.deferred);
     for (const PoolShared::Deferred& one : deferred) {
