@@ -67,7 +67,13 @@ class Member:
         return f"127.0.0.1:{self.port}"
 
     def keys(self):
-        return set(self.client.scan_iter(count=2000))
+        found = set(self.client.scan_iter(count=2000))
+        self.hang_up()
+        return found
+
+    def hang_up(self):
+        """A resize refuses members that serve clients who are not routers, as this one is."""
+        self.client.connection_pool.disconnect()
 
 
 class Cluster:
@@ -165,7 +171,7 @@ class Cluster:
     def logs(self):
         """Of a member only when it died: it has nothing to say otherwise."""
         members = [m.process for m in self.members]
-        return [(p.name, p.tail()) for p in self.processes() if p not in members or not p.alive()]
+        return [(p.name, p.tail()) for p in self.processes() if p not in members or not (p.alive() or p.expected_dead)]
 
     # Specs and the command line.
 
@@ -201,6 +207,8 @@ class Cluster:
 
     def resize_start(self, spec, wait=True, steps=None, check=0, timeout=120):
         options = (["--steps", steps] if steps else []) + (["--wait"] if wait else [])
+        for member in self.members:
+            member.hang_up()
         return self.cli("resize", "start", "--spec", spec, *options, check=check, timeout=timeout)
 
     def status(self):
