@@ -1,0 +1,19 @@
+// What a placement knows of a member.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace ringshift::placement {
+
+using MemberIndex = std::uint32_t;
+inline constexpr MemberIndex kNoMember = ~MemberIndex{0};
+inline constexpr MemberIndex kMaxMemberIndex =
+    (MemberIndex{1} << 31) - 1;  // The ring uses the top bit itself.
+
+struct Member {
+  std::string_view id;  // Read while a placement is built, not kept.
+  double weight = 1.0;
+  MemberIndex index = 0;  // What owner() answers for this member.
+};
+
+}  // namespace ringshift::placement

@@ -1,0 +1,17 @@
+// A placement and its members made ready for lookups.
+#pragma once
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "placement/placement.h"
+#include "ringshift/topology.h"
+
+namespace ringshift::topology {
+
+// `index_of` gives what the placement answers for an id. REQUIRES: validated.
+[[nodiscard]] placement::Placement compile_placement(
+    const Placement& placement, const std::vector<Member>& members,
+    const std::function<placement::MemberIndex(std::string_view)>& index_of);
+
+}  // namespace ringshift::topology

@@ -1,0 +1,208 @@
+// The exact diff of two placements, by merging what they are made of: arcs, residues or slots.
+//
+// Lengths are whole numbers out of 2^64 (or 2^14 slots, or 10^6 sampled keys), summed in 128 bits, and
+// divided once at the end. Cost: one pass over both sides' points.
+#include "ringshift/diff.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "topology/compile.h"
+#include "topology/reader.h"
+#include "topology/validate.h"
+
+namespace ringshift::topology {
+namespace {
+
+using placement::MemberIndex;
+__extension__ using Wide = unsigned __int128;
+
+constexpr Wide kCircle = Wide{1} << 64;
+constexpr std::uint64_t kMaxPeriod = 1U << 24;  // Residues compared one by one; beyond it, a sample.
+constexpr std::uint32_t kSampleKeys = 1'000'000;
+
+// Both sides' members under one numbering, as a snapshot has it: by id, A's first.
+struct Ids {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, MemberIndex> index;
+
+  void add(const std::vector<Member>& members) {
+    for (const Member& member : members) {
+      if (index.emplace(member.id, static_cast<MemberIndex>(names.size())).second) names.push_back(member.id);
+    }
+  }
+  [[nodiscard]] placement::Placement compile(const Spec& spec) const {
+    return compile_placement(spec.placement, spec.members,
+                             [this](std::string_view id) { return index.find(std::string(id))->second; });
+  }
+};
+
+// How much of the keyspace goes from whom to whom.
+class Tally {
+ public:
+  explicit Tally(Wide whole) : whole_(whole) {}
+  void add(MemberIndex from, MemberIndex to, Wide amount) {
+    if (from != to) pairs_[std::uint64_t{from} << 32 | to] += amount;
+  }
+  void finish(const Ids& ids, Diff& diff) const {
+    Wide moved = 0;
+    for (const auto& [pair, amount] : pairs_) {
+      if (amount == 0) continue;
+      moved += amount;
+      diff.pairs.push_back({ids.names[pair >> 32], ids.names[pair & 0xffffffff], share(amount)});
+    }
+    diff.moved_share = share(moved);
+    std::ranges::sort(diff.pairs, [](const PairShare& a, const PairShare& b) {
+      if (a.share != b.share) return a.share > b.share;
+      return std::tie(a.from, a.to) < std::tie(b.from, b.to);
+    });
+  }
+
+ private:
+  [[nodiscard]] double share(Wide amount) const {
+    return static_cast<double>(static_cast<long double>(amount) / static_cast<long double>(whole_));
+  }
+  Wide whole_;
+  std::unordered_map<std::uint64_t, Wide> pairs_;
+};
+
+// Calls visit(length, owner in a, owner in b) for the arcs between neighbouring points of either ring. The
+// arc that wraps comes in two parts: up to the first point, and beyond the last.
+template <class Visit>
+void merge_arcs(const placement::Ring& a, const placement::Ring& b, Visit visit) {
+  const auto points_a = a.points(), points_b = b.points();
+  Wide begin = 0;  // The first hash not yet visited.
+  std::size_t i = 0, j = 0;
+  while (i < points_a.size() || j < points_b.size()) {
+    const MemberIndex owner_a = points_a[i < points_a.size() ? i : 0].member;
+    const MemberIndex owner_b = points_b[j < points_b.size() ? j : 0].member;
+    const Wide next_a = i < points_a.size() ? Wide{points_a[i].hash} : kCircle;
+    const Wide next_b = j < points_b.size() ? Wide{points_b[j].hash} : kCircle;
+    const Wide end = std::min(next_a, next_b) + 1;  // A point owns its own hash.
+    if (end > begin) visit(end - begin, owner_a, owner_b);
+    begin = std::max(begin, end);
+    if (next_a < end) ++i;
+    if (next_b < end) ++j;
+  }
+  if (begin < kCircle) visit(kCircle - begin, points_a[0].member, points_b[0].member);
+}
+
+// How many of the 2^64 hashes leave `residue` when divided by `period`.
+Wide hashes_of(std::uint64_t residue, std::uint64_t period) {
+  return kCircle / period + (Wide{residue} < kCircle % period ? 1 : 0);
+}
+
+bool diff_exactly(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
+                  Diff& diff) {
+  if (from.algorithm().index() != to.algorithm().index() || from.tag() != to.tag()) return false;
+  if (const auto* ring = std::get_if<placement::Ring>(&from.algorithm())) {
+    Tally tally(kCircle);
+    merge_arcs(*ring, std::get<placement::Ring>(to.algorithm()),
+               [&](Wide length, MemberIndex a, MemberIndex b) { tally.add(a, b, length); });
+    tally.finish(ids, diff);
+    return true;
+  }
+  if (const auto* slots = std::get_if<placement::Slots>(&from.algorithm())) {
+    Tally tally(placement::kSlotCount);
+    const auto& other = std::get<placement::Slots>(to.algorithm());
+    for (std::uint32_t slot = 0; slot < placement::kSlotCount; ++slot)
+      tally.add(slots->owner(slot), other.owner(slot), 1);
+    tally.finish(ids, diff);
+    return true;
+  }
+  const auto a = std::get<placement::Modulo>(from.algorithm()).residues();
+  const auto b = std::get<placement::Modulo>(to.algorithm()).residues();
+  const std::uint64_t period = std::lcm(std::uint64_t{a.size()}, std::uint64_t{b.size()});
+  if (period > kMaxPeriod) return false;
+  Tally tally(kCircle);
+  for (std::uint64_t r = 0; r < period; ++r)
+    tally.add(a[r % a.size()], b[r % b.size()], hashes_of(r, period));
+  tally.finish(ids, diff);
+  return true;
+}
+
+// Fixed keys of 16 hex digits, without hash tags: the same on every machine and in every run.
+void diff_by_sample(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
+                    Diff& diff) {
+  diff.exact = false;
+  Tally tally(kSampleKeys);
+  std::array<char, 16> key{};
+  for (std::uint32_t i = 0; i < kSampleKeys; ++i) {
+    std::uint64_t bits = hashing::mix(i);
+    for (char& c : key) {
+      c = "0123456789abcdef"[bits & 15];
+      bits >>= 4;
+    }
+    const std::string_view view(key.data(), key.size());
+    tally.add(from.owner(view), to.owner(view), 1);
+  }
+  tally.finish(ids, diff);
+}
+
+double minimum_share(const Spec& from, const Spec& to) {
+  const auto total = [](const Spec& spec) {
+    return std::accumulate(spec.members.begin(), spec.members.end(), 0.0,
+                           [](double sum, const Member& member) { return sum + member.weight; });
+  };
+  std::unordered_map<std::string_view, double> before;
+  const double total_before = total(from), total_after = total(to);
+  for (const Member& member : from.members) before[member.id] = member.weight / total_before;
+  double minimum = 0;
+  for (const Member& member : to.members) {
+    const auto old = before.find(member.id);
+    minimum += std::max(0.0, member.weight / total_after - (old == before.end() ? 0.0 : old->second));
+  }
+  return minimum;
+}
+
+Status check(const Spec& spec, std::string_view place) {
+  if (const auto problem = check_spec(spec)) {
+    return fail(ErrorKind::invalid, describe(place, 0, problem->path, problem->message));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Diff> diff(const Spec& from, const Spec& to) {
+  if (const Status valid = check(from, "from"); !valid) return std::unexpected(valid.error());
+  if (const Status valid = check(to, "to"); !valid) return std::unexpected(valid.error());
+  Ids ids;
+  ids.add(from.members);
+  ids.add(to.members);
+  const placement::Placement before = ids.compile(from), after = ids.compile(to);
+  Diff diff;
+  diff.minimum_share = minimum_share(from, to);
+  if (!diff_exactly(before, after, ids, diff)) diff_by_sample(before, after, ids, diff);
+  return diff;
+}
+
+Result<Shares> shares(const Spec& spec) {
+  if (const Status valid = check(spec, "spec"); !valid) return std::unexpected(valid.error());
+  Ids ids;
+  ids.add(spec.members);
+  const placement::Placement compiled = ids.compile(spec);
+  std::vector<Wide> amounts(spec.members.size(), 0);
+  Wide whole = kCircle;
+  if (const auto* ring = std::get_if<placement::Ring>(&compiled.algorithm())) {
+    merge_arcs(*ring, *ring, [&](Wide length, MemberIndex owner, MemberIndex) { amounts[owner] += length; });
+  } else if (const auto* slots = std::get_if<placement::Slots>(&compiled.algorithm())) {
+    whole = placement::kSlotCount;
+    for (const MemberIndex owner : slots->table()) amounts[owner] += 1;
+  } else {
+    const auto residues = std::get<placement::Modulo>(compiled.algorithm()).residues();
+    for (std::uint64_t r = 0; r < residues.size(); ++r) amounts[residues[r]] += hashes_of(r, residues.size());
+  }
+  Shares out;
+  for (const Wide amount : amounts) {
+    out.shares.push_back(
+        static_cast<double>(static_cast<long double>(amount) / static_cast<long double>(whole)));
+  }
+  return out;
+}
+
+}  // namespace ringshift::topology

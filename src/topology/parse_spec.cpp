@@ -1,0 +1,141 @@
+#include <array>
+
+#include "topology/parse.h"
+#include "topology/validate.h"
+
+namespace ringshift::topology {
+namespace {
+
+Member read_member(Reader& reader, const Node& node, const std::string& path) {
+  Member member;
+  if (!reader.map(node, path, {"id", "address", "weight", "zone", "host", "label"})) return member;
+  reader.text(node, path, "id", member.id, true);
+  reader.text(node, path, "address", member.address, true);
+  reader.number(node, path, "weight", member.weight);
+  reader.text(node, path, "zone", member.zone);
+  reader.text(node, path, "host", member.host);
+  reader.text(node, path, "label", member.label);
+  return member;
+}
+
+std::vector<SlotRange> read_slots(Reader& reader, const Node& node, const std::string& path) {
+  std::vector<SlotRange> slots;
+  if (!reader.list(node, path)) return slots;
+  for (std::size_t i = 0; i < node.items.size() && !reader.failed(); ++i) {
+    const Node& item = node.items[i];
+    const std::string here = at(path, i);
+    if (!reader.map(item, here, {"first", "last", "member"})) break;
+    SlotRange range;
+    for (const std::string_view name : {"first", "last"}) {
+      if (item.find(name) == nullptr) {
+        reader.problem(item.line, here, "a range has the fields first, last and member");
+      }
+    }
+    reader.whole(item, here, "first", range.first);
+    reader.whole(item, here, "last", range.last);
+    reader.text(item, here, "member", range.member, true);
+    slots.push_back(std::move(range));
+  }
+  return slots;
+}
+
+Limits read_limits(Reader& reader, const Node& node, const std::string& path) {
+  Limits limits;
+  if (!reader.map(node, path, {"move_keys_per_second", "move_bytes_per_second", "move_batch_keys"})) {
+    return limits;
+  }
+  reader.whole(node, path, "move_keys_per_second", ~std::uint64_t{0} >> 1, limits.move_keys_per_second);
+  reader.bytes(node, path, "move_bytes_per_second", limits.move_bytes_per_second);
+  reader.whole(node, path, "move_batch_keys", limits.move_batch_keys);
+  return limits;
+}
+
+}  // namespace
+
+Placement read_placement(Reader& reader, const Node& node, const std::string& path) {
+  Placement placement;
+  if (!reader.map(node, path, {"algorithm", "hash", "points", "hash_tag", "slots"})) return placement;
+  constexpr std::array<const char*, 3> kAlgorithms{"ring", "modulo", "slots"};
+  if (const auto algorithm = reader.word(node, path, "algorithm", {"ring", "modulo", "slots"})) {
+    placement.algorithm = kAlgorithms[*algorithm];
+  }
+  if (placement.algorithm == "slots") {  // As Redis Cluster does it, unless the spec says otherwise.
+    placement.hash = "crc16";
+    placement.hash_tag = "{}";
+  }
+  reader.text(node, path, "hash", placement.hash);
+  reader.whole(node, path, "points", placement.points);
+  reader.text(node, path, "hash_tag", placement.hash_tag);
+  if (const Node* slots = node.find("slots"))
+    placement.slots = read_slots(reader, *slots, join(path, "slots"));
+  return placement;
+}
+
+std::vector<Member> read_members(Reader& reader, const Node& node, const std::string& path) {
+  std::vector<Member> members;
+  if (!reader.list(node, path)) return members;
+  if (node.items.size() > kMaxMembers) {
+    reader.problem(node.line, path,
+                   std::to_string(node.items.size()) + " members are more than the " +
+                       std::to_string(kMaxMembers) + " that one cluster may have");
+    return members;
+  }
+  members.reserve(node.items.size());
+  for (std::size_t i = 0; i < node.items.size() && !reader.failed(); ++i) {
+    members.push_back(read_member(reader, node.items[i], at(path, i)));
+  }
+  return members;
+}
+
+Spec read_spec(Reader& reader, const Node& node, const std::string& path) {
+  Spec spec;
+  if (!reader.map(node, path,
+                  {"cluster", "protocol", "placement", "consistency", "members", "retired", "limits"})) {
+    return spec;
+  }
+  reader.text(node, path, "cluster", spec.cluster, true);
+  if (reader.word(node, path, "protocol", {"redis", "memcached"}) == 1) {
+    spec.protocol = Protocol::memcached;
+    spec.consistency = Consistency::cache;  // The default of each protocol is the most that it can keep.
+  }
+  if (const Node* placement = node.find("placement")) {
+    spec.placement = read_placement(reader, *placement, join(path, "placement"));
+  }
+  if (const auto consistency = reader.word(node, path, "consistency", {"strict", "cache", "none"})) {
+    spec.consistency = static_cast<Consistency>(*consistency);
+  }
+  if (const Node* members = node.find("members")) {
+    spec.members = read_members(reader, *members, join(path, "members"));
+  } else {
+    reader.problem(node.line, path,
+                   "the field 'members' is missing: list at least one member with id and address");
+  }
+  if (const Node* retired = node.find("retired");
+      retired != nullptr && reader.list(*retired, join(path, "retired"))) {
+    for (std::size_t i = 0; i < retired->items.size() && !reader.failed(); ++i) {
+      spec.retired.push_back(reader.scalar(retired->items[i], at(join(path, "retired"), i)));
+    }
+  }
+  if (const Node* limits = node.find("limits"))
+    spec.limits = read_limits(reader, *limits, join(path, "limits"));
+  return spec;
+}
+
+Result<Spec> parse_spec(std::string_view text, std::string_view place) {
+  const Result<Node> root = parse_document(text, place);
+  if (!root) return std::unexpected(root.error());
+  if (root->kind == Node::Kind::null) {
+    return fail(ErrorKind::invalid,
+                describe(place, 0, "", "the text is empty: a spec has at least cluster and members"));
+  }
+  Reader reader(place);
+  Spec spec = read_spec(reader, *root, "");
+  if (reader.failed()) return std::unexpected(reader.error());
+  if (const auto problem = check_spec(spec)) {
+    return fail(ErrorKind::invalid,
+                describe(place, line_of(*root, problem->path), problem->path, problem->message));
+  }
+  return spec;
+}
+
+}  // namespace ringshift::topology

@@ -1,0 +1,175 @@
+#include "ringshift/snapshot.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <unordered_map>
+
+#include "topology/compile.h"
+#include "topology/lifecycle.h"
+#include "topology/reader.h"
+#include "topology/validate.h"
+
+namespace ringshift::topology {
+
+static_assert(kNoMember == placement::kNoMember);
+
+struct Snapshot::Impl {
+  enum class SliceState : std::uint8_t { before, active, after };
+
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view id) const noexcept { return std::hash<std::string_view>{}(id); }
+  };
+
+  explicit Impl(Topology t) : topology(std::move(t)) {}
+
+  [[nodiscard]] MemberIndex owner(const placement::Placement& placement,
+                                  std::string_view key) const noexcept {
+    if (!lifecycle.active()) [[likely]]
+      return placement.owner(key);
+    return lifecycle.owner(placement, placement.hash(placement.tag().apply(key)));
+  }
+  [[nodiscard]] std::uint32_t slice(std::string_view key) const noexcept {
+    return slice_of(slice_tag.apply(key));
+  }
+  [[nodiscard]] Route route_in_resize(std::string_view key) const noexcept;
+
+  Topology topology;
+  std::vector<Member> members;
+  std::unordered_map<std::string, MemberIndex, Hash, std::equal_to<>> indices;
+  std::optional<placement::Placement> before;  // Set by compile(), always.
+  std::optional<placement::Placement> after;   // While a resize runs.
+  Lifecycle lifecycle;
+  hashing::HashTag slice_tag;
+  std::array<SliceState, kSliceCount> slices{};
+  bool plain = false;  // No resize and no factors: one hash and one lookup.
+  bool rollback = false;
+  Phase phase = Phase::prep;
+};
+
+namespace {
+
+Route settled(MemberIndex member) noexcept { return {member, member, KeyState::settled}; }
+
+}  // namespace
+
+Route Snapshot::Impl::route_in_resize(std::string_view key) const noexcept {
+  const SliceState state = slices[slice(key)];
+  if (state == SliceState::before) return settled(owner(*before, key));
+  const MemberIndex to = owner(*after, key);
+  if (state == SliceState::after) return settled(to);
+  const MemberIndex from = owner(*before, key);
+  if (from == to) return settled(to);
+  // An active slice is still where its direction comes from: A's going forward, B's in a rollback.
+  const MemberIndex source = rollback ? to : from;
+  const MemberIndex destination = rollback ? from : to;
+  switch (phase) {
+    case Phase::prep:
+      return settled(source);
+    case Phase::hold:
+      return {destination, source, KeyState::hold};
+    case Phase::dual:
+      return {destination, source, KeyState::dual};
+  }
+  return settled(source);
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Version version) {
+  if (const auto problem = check_topology(topology)) {
+    return fail(ErrorKind::invalid, describe("topology", 0, problem->path, problem->message));
+  }
+  std::string hex = topology::digest(topology);
+  auto impl = std::make_unique<Impl>(std::move(topology));
+  const Topology& kept = impl->topology;
+  const auto add = [&](const std::vector<Member>& members) {
+    for (const Member& member : members) {
+      const auto index = static_cast<MemberIndex>(impl->members.size());
+      if (impl->indices.emplace(member.id, index).second) impl->members.push_back(member);
+    }
+  };
+  const auto index_of = [&](std::string_view id) { return impl->indices.find(id)->second; };
+  add(kept.spec.members);
+  impl->before.emplace(compile_placement(kept.spec.placement, kept.spec.members, index_of));
+  impl->slice_tag = impl->before->tag();
+  if (kept.resize) {
+    const Resize& resize = *kept.resize;
+    add(resize.members);
+    impl->after.emplace(compile_placement(resize.placement, resize.members, index_of));
+    if (!impl->slice_tag.enabled()) impl->slice_tag = impl->after->tag();
+    impl->rollback = resize.rollback;
+    impl->phase = resize.phase;
+    for (std::uint32_t slice = 0; slice < kSliceCount; ++slice) {
+      if (contains(resize.done, slice)) impl->slices[slice] = Impl::SliceState::after;
+      if (contains(resize.active, slice)) impl->slices[slice] = Impl::SliceState::active;
+    }
+  }
+  impl->lifecycle = Lifecycle(impl->members, kept.factors);
+  impl->plain = !kept.resize && !impl->lifecycle.active();
+  return std::shared_ptr<const Snapshot>(new Snapshot(version, std::move(hex), std::move(impl)));
+}
+
+Snapshot::Snapshot(Version v, std::string d, std::unique_ptr<Impl> impl)
+    : version(v), digest(std::move(d)), impl_(std::move(impl)) {}
+Snapshot::~Snapshot() = default;
+
+const Topology& Snapshot::topology() const noexcept { return impl_->topology; }
+std::span<const Member> Snapshot::members() const noexcept { return impl_->members; }
+
+MemberIndex Snapshot::index_of(std::string_view id) const noexcept {
+  const auto found = impl_->indices.find(id);
+  return found == impl_->indices.end() ? kNoMember : found->second;
+}
+
+Route Snapshot::route(std::string_view key) const noexcept {
+  if (impl_->plain) [[likely]]
+    return settled(impl_->before->owner(key));
+  if (!impl_->after) return settled(impl_->owner(*impl_->before, key));
+  return impl_->route_in_resize(key);
+}
+
+MemberIndex Snapshot::owner_before(std::string_view key) const noexcept {
+  return impl_->owner(*impl_->before, key);
+}
+
+MemberIndex Snapshot::owner_after(std::string_view key) const noexcept {
+  return impl_->owner(impl_->after ? *impl_->after : *impl_->before, key);
+}
+
+std::uint32_t Snapshot::slice(std::string_view key) const noexcept { return impl_->slice(key); }
+
+std::vector<std::string> Snapshot::explain(std::string_view key) const {
+  const placement::Placement& placement = *impl_->before;
+  const std::string_view tagged = placement.tag().apply(key);
+  const std::uint64_t hash = placement.hash(tagged);
+  const auto id = [&](MemberIndex member) { return impl_->members[member].id; };
+  std::vector<std::string> out;
+  if (tagged.size() != key.size())
+    out.push_back(fmt::format("hash tag {}: only this part is hashed", shown(tagged)));
+  out.push_back(fmt::format("slice {} of {}", impl_->slice(key), kSliceCount));
+  if (const auto* ring = std::get_if<placement::Ring>(&placement.algorithm())) {
+    const std::size_t first = ring->first_point(hash);
+    const std::size_t point = first == ring->size() ? 0 : first;
+    out.push_back(fmt::format("hash {:016x} (xxh3)", hash));
+    out.push_back(fmt::format("point {:016x}, number {} of {}{}, of {}", ring->points()[point].hash, point,
+                              ring->size(), first == ring->size() ? " (past the end: wraps)" : "",
+                              id(ring->points()[point].member)));
+  } else if (const auto* modulo = std::get_if<placement::Modulo>(&placement.algorithm())) {
+    out.push_back(fmt::format("hash {:016x} (xxh3)", hash));
+    out.push_back(
+        fmt::format("residue {} of {}", hash % modulo->residues().size(), modulo->residues().size()));
+  } else {
+    out.push_back(fmt::format("slot {} of {} (crc16)", hash, placement::kSlotCount));
+  }
+  const MemberIndex first = placement.owner_of(hash);
+  const MemberIndex taker = owner_before(key);
+  if (first != taker) {
+    out.push_back(fmt::format("{} leaves the key to others: its factor is {} of 1000", id(first),
+                              impl_->topology.factors.at(id(first))));
+  }
+  out.push_back(fmt::format("owner {}", id(taker)));
+  return out;
+}
+
+}  // namespace ringshift::topology

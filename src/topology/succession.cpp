@@ -1,0 +1,75 @@
+// What may follow what, and what an operator should know.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "placement/ring.h"
+#include "topology/reader.h"
+#include "topology/validate.h"
+
+namespace ringshift::topology {
+
+std::vector<std::string> warnings(const Spec& spec) {
+  constexpr double kSkew = 20;              // A member this much heavier than another is rarely meant.
+  constexpr std::uint64_t kFewPoints = 64;  // Below it a member's share strays by more than an eighth.
+  std::vector<std::string> out;
+  const auto [low, high] = std::ranges::minmax_element(spec.members, {}, &Member::weight);
+  if (!spec.members.empty() && high->weight > kSkew * low->weight) {
+    out.push_back(
+        fmt::format("members: {} has weight {} and {} has {}: the first takes {:.0f} times as many keys",
+                    shown(high->id), high->weight, shown(low->id), low->weight, high->weight / low->weight));
+  }
+  if (spec.placement.algorithm == "ring" && !spec.members.empty()) {
+    const auto points = placement::Ring::point_count(low->weight, spec.placement.points);
+    if (points < kFewPoints) {
+      out.push_back(
+          fmt::format("placement.points: {} has only {} points, so its share of keys is uneven: raise points "
+                      "(256 keeps members within some 10 %)",
+                      shown(low->id), points));
+    }
+  }
+  if (spec.placement.algorithm == "modulo") {
+    out.push_back(
+        "placement.algorithm: with modulo nearly every key moves when the members change: ring moves the "
+        "least");
+  }
+  if (spec.placement.algorithm == "slots" && spec.placement.hash_tag != "{}") {
+    out.push_back(
+        "placement.hash_tag: Redis Cluster's clients use \"{}\" with slots: keys with tags will differ from "
+        "theirs");
+  }
+  return out;
+}
+
+Status check_succession(const Spec& current, const Spec& next, bool force) {
+  if (next.cluster != current.cluster) {
+    return fail(ErrorKind::invalid,
+                fmt::format("cluster: {} cannot become {}: give the new cluster a spec of its own",
+                            shown(current.cluster), shown(next.cluster)));
+  }
+  if (next.protocol != current.protocol) {
+    return fail(ErrorKind::invalid, "protocol: a cluster's protocol cannot change: make a new cluster");
+  }
+  const std::unordered_set<std::string_view> retired(current.retired.begin(), current.retired.end());
+  std::unordered_set<std::string_view> ids;
+  for (std::size_t i = 0; i < next.members.size(); ++i) {
+    ids.insert(next.members[i].id);
+    if (retired.contains(next.members[i].id)) {
+      return fail(
+          ErrorKind::invalid,
+          fmt::format("members[{}].id: {} is retired, and a retired id never comes back: choose a new id", i,
+                      shown(next.members[i].id)));
+    }
+  }
+  const auto lost =
+      std::ranges::count_if(current.members, [&](const Member& member) { return !ids.contains(member.id); });
+  if (!force && static_cast<std::size_t>(lost) * 2 > current.members.size()) {
+    return fail(ErrorKind::invalid, fmt::format("members: {} of {} members vanish at once, more than half: "
+                                                "is it the right file? --force if it is",
+                                                lost, current.members.size()));
+  }
+  return {};
+}
+
+}  // namespace ringshift::topology

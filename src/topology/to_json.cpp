@@ -1,0 +1,115 @@
+// The canonical form: JSON with sorted keys and no white space, every field written, so that equal values
+// give equal bytes and a digest says whether two routers obey the same document.
+#include <nlohmann/json.hpp>
+
+#include "hashing/sha256.h"
+#include "ringshift/topology.h"
+
+namespace ringshift::topology {
+namespace {
+
+using nlohmann::json;  // Its objects are std::map: sorted by key.
+
+json of(const Placement& placement) {
+  json slots = json::array();
+  for (const SlotRange& range : placement.slots) {
+    slots.push_back({{"first", range.first}, {"last", range.last}, {"member", range.member}});
+  }
+  return {{"algorithm", placement.algorithm},
+          {"hash", placement.hash},
+          {"points", placement.points},
+          {"hash_tag", placement.hash_tag},
+          {"slots", std::move(slots)}};
+}
+
+json of(const std::vector<Member>& members) {
+  json out = json::array();
+  for (const Member& member : members) {
+    json one = {{"id", member.id}, {"address", member.address}, {"weight", member.weight}};
+    if (!member.zone.empty()) one["zone"] = member.zone;
+    if (!member.host.empty()) one["host"] = member.host;
+    if (!member.label.empty()) one["label"] = member.label;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+const char* name(Consistency consistency) {
+  switch (consistency) {
+    case Consistency::strict:
+      return "strict";
+    case Consistency::cache:
+      return "cache";
+    case Consistency::none:
+      return "none";
+  }
+  return "?";
+}
+
+const char* name(Phase phase) {
+  switch (phase) {
+    case Phase::prep:
+      return "prep";
+    case Phase::hold:
+      return "hold";
+    case Phase::dual:
+      return "dual";
+  }
+  return "?";
+}
+
+json of(const Spec& spec) {
+  return {{"cluster", spec.cluster},
+          {"protocol", spec.protocol == Protocol::redis ? "redis" : "memcached"},
+          {"placement", of(spec.placement)},
+          {"consistency", name(spec.consistency)},
+          {"members", of(spec.members)},
+          {"retired", spec.retired},
+          {"limits",
+           {{"move_keys_per_second", spec.limits.move_keys_per_second},
+            {"move_bytes_per_second", spec.limits.move_bytes_per_second},
+            {"move_batch_keys", spec.limits.move_batch_keys}}}};
+}
+
+json of(const SliceSet& set) {
+  json out = json::array();
+  for (const SliceRange& range : set) out.push_back(json::array({range.begin, range.end}));
+  return out;
+}
+
+json of(const Resize& resize) {
+  return {{"id", resize.id},
+          {"placement", of(resize.placement)},
+          {"members", of(resize.members)},
+          {"rollback", resize.rollback},
+          {"phase", name(resize.phase)},
+          {"read_order", resize.read_order == ReadOrder::old_first ? "old_first" : "new_first"},
+          {"done", of(resize.done)},
+          {"active", of(resize.active)}};
+}
+
+// A value made by a program may hold any bytes: broken UTF-8 is replaced rather than thrown about.
+std::string text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string to_json(const Spec& spec) { return text(of(spec)); }
+
+std::string to_json(const Topology& topology) {
+  json out = {
+      {"spec", of(topology.spec)},
+      {"factors", topology.factors},
+      {"fence",
+       {{"epoch", topology.fence.epoch}, {"step", topology.fence.step}, {"run_ids", topology.fence.run_ids}}},
+      {"resize", nullptr}};
+  if (topology.resize) out["resize"] = of(*topology.resize);
+  return text(out);
+}
+
+std::string digest(const Topology& topology) { return hashing::sha256_hex(to_json(topology)); }
+
+std::string to_string(const Version& version) {
+  return std::to_string(version.epoch) + "." + std::to_string(version.revision);
+}
+
+}  // namespace ringshift::topology

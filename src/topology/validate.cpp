@@ -1,0 +1,344 @@
+#include "topology/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "placement/ring.h"
+#include "placement/slots.h"
+#include "topology/reader.h"
+
+namespace ringshift::topology {
+namespace {
+
+using Found = std::optional<Problem>;
+
+bool printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+bool name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+         c == '.' || c == ':';
+}
+
+// Ids and cluster names go into registry keys, log lines and client names: no separators of those.
+std::string check_name(std::string_view name) {
+  if (name.empty()) return "is empty: give it a name";
+  if (name.size() > kMaxNameBytes) {
+    return fmt::format("{} is longer than {} bytes: shorten it", shown(name), kMaxNameBytes);
+  }
+  if (!std::ranges::all_of(name, name_character)) {
+    return fmt::format("{} has characters other than letters, digits and - _ . : : rename it", shown(name));
+  }
+  return {};
+}
+
+Found check_text(const std::string& path, std::string_view text) {
+  if (text.size() > kMaxNameBytes) {
+    return Problem{path, fmt::format("{} is longer than {} bytes: shorten it", shown(text), kMaxNameBytes)};
+  }
+  if (!printable(text))
+    return Problem{path, fmt::format("{} has characters that are not printable ASCII", shown(text))};
+  return {};
+}
+
+Found check_weight(const Placement& placement, const Member& member, const std::string& path) {
+  const double weight = member.weight;
+  if (!(weight > 0) || weight > kMaxWeight) {
+    return Problem{path, fmt::format("{} (member {}) is not a weight: give a number above 0 and at most {}",
+                                     weight, shown(member.id), kMaxWeight)};
+  }
+  if (placement.algorithm == "modulo" && weight != std::floor(weight)) {
+    return Problem{path,
+                   fmt::format("{} (member {}) is not whole: modulo repeats a member weight times, so scale "
+                               "the weights to whole numbers",
+                               weight, shown(member.id))};
+  }
+  if (placement.algorithm == "ring" && placement::Ring::point_count(weight, placement.points) == 0) {
+    return Problem{path,
+                   fmt::format("{} of {} points rounds to none, so member {} would own nothing: raise its "
+                               "weight or placement.points",
+                               weight, placement.points, shown(member.id))};
+  }
+  return {};
+}
+
+Found check_members(const std::vector<Member>& members, const Placement& placement, const std::string& path) {
+  if (members.empty()) return Problem{path, "the list is empty: a cluster needs at least one member"};
+  if (members.size() > kMaxMembers) {
+    return Problem{path, fmt::format("{} members are more than the {} that one cluster may have",
+                                     members.size(), kMaxMembers)};
+  }
+  std::unordered_map<std::string_view, std::size_t> ids, addresses;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members[i];
+    const std::string here = at(path, i);
+    if (const std::string wrong = check_name(member.id); !wrong.empty()) return Problem{here + ".id", wrong};
+    if (const auto [first, fresh] = ids.emplace(member.id, i); !fresh) {
+      return Problem{here + ".id", fmt::format("{} is the id of {} already: ids are unique and never reused",
+                                               shown(member.id), at(path, first->second))};
+    }
+    if (const std::string wrong = check_address(member.address); !wrong.empty()) {
+      return Problem{here + ".address", fmt::format("{} {}: write host:port, [v6]:port or unix:/path",
+                                                    shown(member.address), wrong)};
+    }
+    if (const auto [first, fresh] = addresses.emplace(member.address, i); !fresh) {
+      return Problem{
+          here + ".address",
+          fmt::format("{} is the address of {} ({}) already: two members on one server would share its keys",
+                      shown(member.address), shown(members[first->second].id), at(path, first->second))};
+    }
+    if (Found found = check_weight(placement, member, here + ".weight")) return found;
+    if (Found found = check_text(here + ".zone", member.zone)) return found;
+    if (Found found = check_text(here + ".host", member.host)) return found;
+    if (Found found = check_text(here + ".label", member.label)) return found;
+  }
+  return {};
+}
+
+Found check_slots(const Placement& placement, const std::vector<Member>& members, const std::string& path) {
+  std::unordered_set<std::string_view> ids;
+  for (const Member& member : members) ids.insert(member.id);
+  std::vector<std::size_t> owner(placement::kSlotCount, placement.slots.size());
+  for (std::size_t i = 0; i < placement.slots.size(); ++i) {
+    const SlotRange& range = placement.slots[i];
+    const std::string here = at(path, i);
+    if (range.first > range.last || range.last >= placement::kSlotCount) {
+      return Problem{
+          here,
+          fmt::format("{}-{} is not a range of slots: they go from 0 to {}, the first not above the last",
+                      range.first, range.last, placement::kSlotCount - 1)};
+    }
+    if (!ids.contains(range.member)) {
+      return Problem{here + ".member", fmt::format("{} is not a member: add it to members or correct the id",
+                                                   shown(range.member))};
+    }
+    for (std::size_t slot = range.first; slot <= range.last; ++slot) {
+      if (owner[slot] != placement.slots.size()) {
+        return Problem{here, fmt::format("slot {} is in {} already: ranges must not overlap", slot,
+                                         at(path, owner[slot]))};
+      }
+      owner[slot] = i;
+    }
+  }
+  const auto gap = std::ranges::find(owner, placement.slots.size());
+  if (gap != owner.end()) {
+    const auto last =
+        std::find_if(gap, owner.end(), [&](std::size_t i) { return i != placement.slots.size(); });
+    return Problem{
+        path, fmt::format("slots {}-{} belong to nobody: give all of 0-{} to members", gap - owner.begin(),
+                          last - owner.begin() - 1, placement::kSlotCount - 1)};
+  }
+  return {};
+}
+
+Found check_hash_tag(const std::string& tag, const std::string& path) {
+  if (tag.empty() || (tag.size() == 2 && printable(tag))) return {};
+  return Problem{
+      path,
+      fmt::format("{} is not a hash tag: write an open and a close character, such as \"{{}}\"", shown(tag))};
+}
+
+Found check_placement(const Placement& placement, const std::vector<Member>& members,
+                      const std::string& path) {
+  const std::string& algorithm = placement.algorithm;
+  if (algorithm != "ring" && algorithm != "modulo" && algorithm != "slots") {
+    return Problem{join(path, "algorithm"),
+                   fmt::format("{} is not one of ring, modulo, slots", shown(algorithm))};
+  }
+  const std::string_view hash = algorithm == "slots" ? "crc16" : "xxh3";
+  if (placement.hash != hash) {
+    return Problem{join(path, "hash"), fmt::format("{} does not go with {}: its hash is {}",
+                                                   shown(placement.hash), algorithm, hash)};
+  }
+  if (Found found = check_hash_tag(placement.hash_tag, join(path, "hash_tag"))) return found;
+  if (placement.points == 0 || placement.points > kMaxPointsPerWeight) {
+    return Problem{join(path, "points"), fmt::format("{} is not from 1 to {}: 256 suits most clusters",
+                                                     placement.points, kMaxPointsPerWeight)};
+  }
+  if (algorithm != "slots" && !placement.slots.empty()) {
+    return Problem{
+        join(path, "slots"),
+        fmt::format("a slot table does not go with {}: set the algorithm to slots or remove it", algorithm)};
+  }
+  if (algorithm == "slots" && !placement.slots.empty())
+    return check_slots(placement, members, join(path, "slots"));
+  return {};
+}
+
+// After the weights were found sound one by one.
+Found check_totals(const Placement& placement, const std::vector<Member>& members, const std::string& path) {
+  std::uint64_t points = 0;
+  double weights = 0;
+  for (const Member& member : members) {
+    points += placement::Ring::point_count(member.weight, placement.points);
+    weights += member.weight;
+  }
+  if (placement.algorithm == "ring" && points > kMaxPoints) {
+    return Problem{
+        join(path, "points"),
+        fmt::format("{} a unit of weight make {} points in all, more than {}: lower points or the weights",
+                    placement.points, points, kMaxPoints)};
+  }
+  if (placement.algorithm == "modulo" && weights > static_cast<double>(kMaxResidues)) {
+    return Problem{path, fmt::format("the weights sum up to {}, more than the {} that modulo takes: divide "
+                                     "them all by a common number",
+                                     weights, kMaxResidues)};
+  }
+  return {};
+}
+
+// The order matters for people: what is wrong with a member is said before what follows from it.
+Found check_side(const Placement& placement, const std::vector<Member>& members, const std::string& base) {
+  const std::string placement_path = join(base, "placement");
+  if (Found found = check_placement(placement, {}, placement_path);
+      found && found->path.find(".slots[") == std::string::npos && !found->path.ends_with(".slots")) {
+    return found;
+  }
+  if (Found found = check_members(members, placement, join(base, "members"))) return found;
+  if (Found found = check_placement(placement, members, placement_path)) return found;
+  return check_totals(placement, members, placement_path);
+}
+
+Found check_retired(const std::vector<std::string>& retired, const std::vector<Member>& members,
+                    const std::string& members_path, const std::string& retired_path) {
+  std::unordered_set<std::string_view> gone;
+  for (std::size_t i = 0; i < retired.size(); ++i) {
+    if (const std::string wrong = check_name(retired[i]); !wrong.empty())
+      return Problem{at(retired_path, i), wrong};
+    if (!gone.insert(retired[i]).second) {
+      return Problem{at(retired_path, i), fmt::format("{} is listed twice", shown(retired[i]))};
+    }
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!gone.contains(members[i].id)) continue;
+    return Problem{at(members_path, i) + ".id",
+                   fmt::format("{} is retired, and a retired id never comes back: choose a new id",
+                               shown(members[i].id))};
+  }
+  return {};
+}
+
+Found check_spec_at(const Spec& spec, const std::string& base) {
+  if (const std::string wrong = check_name(spec.cluster); !wrong.empty())
+    return Problem{join(base, "cluster"), wrong};
+  if (spec.protocol == Protocol::memcached && spec.consistency == Consistency::strict) {
+    return Problem{join(base, "consistency"),
+                   "strict needs protocol redis: memcached can keep cache or none"};
+  }
+  if (Found found = check_side(spec.placement, spec.members, base)) return found;
+  if (Found found = check_retired(spec.retired, spec.members, join(base, "members"), join(base, "retired")))
+    return found;
+  const Limits& limits = spec.limits;
+  const std::array<std::pair<const char*, std::uint64_t>, 3> each{
+      {{"move_keys_per_second", limits.move_keys_per_second},
+       {"move_bytes_per_second", limits.move_bytes_per_second},
+       {"move_batch_keys", limits.move_batch_keys}}};
+  for (const auto& [name, value] : each) {
+    if (value == 0) {
+      return Problem{join(join(base, "limits"), name),
+                     "0 would never finish: give at least 1, and pause a resize by `ringshift resize pause`"};
+    }
+  }
+  constexpr std::uint32_t kMaxBatch = 1000;
+  if (limits.move_batch_keys > kMaxBatch) {
+    return Problem{join(join(base, "limits"), "move_batch_keys"),
+                   fmt::format("{} is more than {}: a batch blocks its servers while it moves",
+                               limits.move_batch_keys, kMaxBatch)};
+  }
+  return {};
+}
+
+Found check_slices(const SliceSet& set, const std::string& path) {
+  std::uint32_t previous_end = 0;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const auto [begin, end] = set[i];
+    if (begin >= end || end > kSliceCount) {
+      return Problem{at(path, i),
+                     fmt::format("[{}, {}] is not a range within 0..{}", begin, end, kSliceCount)};
+    }
+    if (i != 0 && begin <= previous_end) {
+      return Problem{at(path, i),
+                     fmt::format("[{}, {}] is not beyond its predecessor: ranges are sorted and do not touch",
+                                 begin, end)};
+    }
+    previous_end = end;
+  }
+  return {};
+}
+
+Found check_resize(const Topology& topology) {
+  const Resize& resize = *topology.resize;
+  if (const std::string wrong = check_name(resize.id); !wrong.empty()) return Problem{"resize.id", wrong};
+  if (Found found = check_side(resize.placement, resize.members, "resize")) return found;
+  if (Found found = check_retired(topology.spec.retired, resize.members, "resize.members", "spec.retired"))
+    return found;
+  std::unordered_map<std::string_view, const Member*> by_id, by_address;
+  for (const Member& member : topology.spec.members) {
+    by_id[member.id] = &member;
+    by_address[member.address] = &member;
+  }
+  for (std::size_t i = 0; i < resize.members.size(); ++i) {
+    const Member& member = resize.members[i];
+    const std::string path = at("resize.members", i) + ".address";
+    const auto same = by_id.find(member.id);
+    if (same != by_id.end() && same->second->address != member.address) {
+      return Problem{
+          path, fmt::format("{} is {} before the resize and {} after it: a member keeps its address while a "
+                            "resize runs; give the new server a new id",
+                            shown(member.id), shown(same->second->address), shown(member.address))};
+    }
+    const auto other = by_address.find(member.address);
+    if (other != by_address.end() && other->second->id != member.id) {
+      return Problem{path, fmt::format("{} is the address of {} before the resize: a server keeps its id",
+                                       shown(member.address), shown(other->second->id))};
+    }
+  }
+  if (Found found = check_slices(resize.done, "resize.done")) return found;
+  if (Found found = check_slices(resize.active, "resize.active")) return found;
+  if (count(unite(resize.done, resize.active)) != count(resize.done) + count(resize.active)) {
+    return Problem{"resize.active", "a slice is in done too: it is either under way or over"};
+  }
+  return {};
+}
+
+Found check_factors(const Topology& topology) {
+  if (topology.factors.empty()) return {};
+  if (topology.spec.consistency == Consistency::strict) {
+    return Problem{"factors", "consistency strict takes no factors: an owner changes only through a resize"};
+  }
+  std::unordered_set<std::string_view> ids;
+  for (const Member& member : topology.spec.members) ids.insert(member.id);
+  if (topology.resize) {
+    for (const Member& member : topology.resize->members) ids.insert(member.id);
+  }
+  for (const auto& [id, factor] : topology.factors) {
+    if (!ids.contains(id)) return Problem{join("factors", id), "not a member: remove the factor"};
+    if (factor >= kFullFactor) {
+      return Problem{join("factors", id), fmt::format("{} is not from 0 to {}; a full member is left out",
+                                                      factor, kFullFactor - 1)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Problem> check_spec(const Spec& spec) { return check_spec_at(spec, ""); }
+
+std::optional<Problem> check_topology(const Topology& topology) {
+  if (Found found = check_spec_at(topology.spec, "spec")) return found;
+  if (Found found = check_factors(topology)) return found;
+  for (const auto& [id, run_id] : topology.fence.run_ids) {
+    if (const std::string wrong = check_name(id); !wrong.empty()) return Problem{"fence.run_ids", wrong};
+    if (Found found = check_text(join("fence.run_ids", id), run_id)) return found;
+  }
+  return topology.resize ? check_resize(topology) : Found{};
+}
+
+}  // namespace ringshift::topology

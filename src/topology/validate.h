@@ -1,0 +1,32 @@
+// Whether a spec or a topology can be obeyed, whoever made it: a file, the controller or a program.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ringshift/topology.h"
+
+namespace ringshift::topology {
+
+inline constexpr std::size_t kMaxMembers = 16'384;
+inline constexpr std::uint64_t kMaxPoints = 1U << 22;  // Of a whole ring: 64 MiB, and 32 of index.
+inline constexpr std::uint32_t kMaxPointsPerWeight = 65'536;
+inline constexpr double kMaxWeight = 10'000;
+inline constexpr std::uint64_t kMaxResidues = 1U << 20;  // Modulo: the sum of the weights.
+inline constexpr std::size_t kMaxNameBytes = 128;        // Ids, cluster, zone, host.
+inline constexpr std::size_t kMaxAddressBytes = 256;
+inline constexpr std::uint32_t kFullFactor = 1000;
+
+// The first thing that is wrong. `path` is its place, such as "members[2].weight".
+struct Problem {
+  std::string path;
+  std::string message;
+};
+
+[[nodiscard]] std::optional<Problem> check_spec(const Spec& spec);
+[[nodiscard]] std::optional<Problem> check_topology(const Topology& topology);
+
+// "" when `address` is host:port, [v6]:port or unix:/path; else what is wrong with it.
+[[nodiscard]] std::string check_address(const std::string& address);
+
+}  // namespace ringshift::topology
