@@ -63,6 +63,8 @@ class Load {
 
 // The number of objects that a Load with these options uses.
 [[nodiscard]] std::uint64_t objects_of(const LoadOptions& options) noexcept;
+// The share of the objects that is out of the cache at any time, and so the miss rate.
+[[nodiscard]] double absent_share(const LoadOptions& options) noexcept;
 [[nodiscard]] std::string object_key(std::uint64_t id);
 
 }  // namespace ringshift::drill

@@ -43,7 +43,6 @@ struct Shared {
 
 [[nodiscard]] std::string register_key(std::size_t index);
 [[nodiscard]] std::string counter_key(std::size_t index);
-[[nodiscard]] double absent_share(const LoadOptions& options) noexcept;
 
 class Worker {
  public:
