@@ -18,6 +18,9 @@ endif()
 # ringshift_folder(NAME deps...): the static library of src/NAME, from every .cpp in it. `deps` are the
 # folders it may include and the external libraries it uses; tests/layering keeps includes to the same table.
 function(ringshift_folder name)
+  # Known even when it has no sources yet, so that it is never taken for an external library.
+  set_property(GLOBAL APPEND PROPERTY RINGSHIFT_FOLDERS ${name})
+  get_property(folders GLOBAL PROPERTY RINGSHIFT_FOLDERS)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -31,7 +34,7 @@ function(ringshift_folder name)
   foreach(dep ${ARGN})
     if(TARGET rs_${dep})
       target_link_libraries(rs_${name} PUBLIC rs_${dep})
-    elseif(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${dep})
+    elseif(NOT dep IN_LIST folders)
       target_link_libraries(rs_${name} PUBLIC ${dep})
     endif()
   endforeach()

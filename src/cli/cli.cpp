@@ -17,6 +17,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", RINGSHIFT_VERSION);
   app.require_subcommand(1);
   app.footer("Run 'ringshift COMMAND --help' for a command's options and examples.");
+  add_topology(app);
+  add_route(app);
+  add_proxy(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

@@ -4,6 +4,9 @@
 // One per worker, on the worker's loop thread. The session hands over every single-key command whose route
 // is not `settled`, and every one whose key has commands pending here (`busy()` makes that test one load
 // nearly always): so commands on one key keep the order in which they were submitted.
+//
+// REQUIRES: the pool and the loop call nothing of ours after this is destroyed: destroy it when the loop has
+// stopped, after the pool.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -52,8 +55,9 @@ class DualRouter {
   [[nodiscard]] bool pending(std::string_view key) const noexcept;
   void submit(KeyCommand command);
 
+  struct Impl;  // proxy/dual_router_impl.h
+
  private:
-  struct Impl;
   std::size_t pending_count_ = 0;  // Commands that wait here in any way.
   std::unique_ptr<Impl> impl_;
 };

@@ -10,8 +10,12 @@ struct Case {
 };
 // RFC 4648 section 10, and the bytes that sign extension would spoil.
 constexpr Case kCases[] = {
-    {"", "", ""},         {"f", "66", "Zg=="},           {"fo", "666f", "Zm8="},
-    {"foo", "666f6f", "Zm9v"}, {"foob", "666f6f62", "Zm9vYg=="}, {"\xff\xfe", "fffe", "//4="},
+    {"", "", ""},
+    {"f", "66", "Zg=="},
+    {"fo", "666f", "Zm8="},
+    {"foo", "666f6f", "Zm9v"},
+    {"foob", "666f6f62", "Zm9vYg=="},
+    {"\xff\xfe", "fffe", "//4="},
 };
 
 TEST(Encoding, BothWays) {

@@ -1,0 +1,152 @@
+// One pipelined connection to one member, made again whenever it breaks, until it is retired.
+//
+//   resting -> connecting -> greeting -> [confirming] -> serving
+//      ^___________|____________|_____________|____________|        on any failure
+//
+// Commands wait in queue_ until the connection serves; then they go into the stream's output. The ring
+// holds one entry for each, in order. Invariant: a connection that breaks with commands written and not
+// answered leaves an Orphan with its member, and does so before it connects again.
+//
+// While `down` (an attempt failed since it last served) commands fail at once instead of waiting.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/handshake.h"
+#include "backend/pending_ring.h"
+#include "net/stream.h"
+#include "protocol/resp/reply_framer.h"
+
+namespace ringshift::backend {
+
+class Connection;
+
+// A connection of ours that the member may still be executing commands of.
+struct Orphan {
+  std::uint64_t client_id = 0;         // 0: not known, cannot be killed; goes when the member restarts.
+  std::string run_id;                  // Of the member's process.
+  std::uint64_t connection = 0;        // Connection::serial().
+  std::uint64_t first_unanswered = 0;  // Count of commands answered before it broke.
+};
+
+// What the connections to one member share, in both RESP versions and across changes of address.
+struct MemberState {
+  static constexpr std::size_t kMaxOrphans = 1024;
+  std::string id;
+  bool gone = false;  // Not in the snapshot any more: its orphans concern nobody.
+  std::vector<Orphan> orphans;
+};
+
+// What all connections of a pool share.
+struct PoolShared {
+  PoolShared(net::Loop& l, Options o, Look* k)
+      : loop(l), options(std::move(o)), look(k), random(std::random_device{}()) {}
+  net::Loop& loop;
+  Options options;
+  Look* look;
+  std::vector<Connection*> dirty;  // With output that was not flushed.
+  struct Deferred {                // Failures that send() must not report itself.
+    ReplySink* sink;
+    std::uint64_t tag;
+    Failure::Kind kind;
+    std::shared_ptr<const MemberState> member;
+    std::string reason;
+  };
+  std::vector<Deferred> deferred;
+  bool ticking = false;
+  bool draining = false;             // Some drain() waits, so progress is worth a look.
+  std::unique_ptr<net::Timer> tick;  // Deadlines.
+  std::unique_ptr<net::Timer> soon;  // Housekeeping in the next wakeup.
+  std::mt19937_64 random;
+
+  bool soon_armed = false;
+
+  void start_ticking();
+  // Arming a timer that is due already would move it, for ever under load: hence once only.
+  void keep_house_soon() {
+    if (!std::exchange(soon_armed, true)) soon->arm(base::Duration(0));
+  }
+};
+
+class Connection final : public Backend, private net::StreamHandler {
+ public:
+  static constexpr std::size_t kMaxPending = 1U << 20;  // Commands waiting for replies.
+  static constexpr std::chrono::milliseconds kFirstBackoff{10};
+  static constexpr std::chrono::milliseconds kMaxBackoff{1000};
+
+  Connection(PoolShared& shared, std::shared_ptr<MemberState> member, std::string address, Resp resp,
+             std::uint64_t serial);
+  ~Connection() override;
+
+  void send(std::string_view command, ReplySink& sink, std::uint64_t tag) override;
+  [[nodiscard]] bool connected() const noexcept override { return state_ == State::serving; }
+
+  void flush();
+  void check_deadlines(base::TimePoint now);
+  void retire();  // Answers what it has, then is idle for good.
+  [[nodiscard]] bool finished() const noexcept { return retired_ && ring_.empty(); }
+  [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }
+
+  [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
+  [[nodiscard]] std::uint64_t accepted() const noexcept { return answered_ + ring_.size(); }
+  [[nodiscard]] std::uint64_t answered() const noexcept { return answered_; }  // Or failed.
+
+ private:
+  enum class State { resting, connecting, greeting, confirming, serving };
+
+  std::size_t on_data(std::string_view bytes) override;
+  void on_end() override { broke("the member closed the connection"); }
+  void on_closed(std::string_view reason) override { broke(reason); }
+  void on_connected() override;
+
+  void reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason);
+  void connect();
+  void rest();
+  void timer_fired();
+  [[nodiscard]] bool on_handshake_reply(std::string_view raw);
+  void handshake_done();
+  void confirm();
+  void serve();
+  void expire_queued(base::TimePoint now);
+  void broke(std::string_view reason);
+  [[nodiscard]] std::vector<std::uint64_t> orphans_to_kill();
+  void forget_killed();
+  void add_orphan();
+  [[nodiscard]] std::uint64_t written() const noexcept { return stream_->written_bytes() - output_base_; }
+  void progressed();
+
+  PoolShared& shared_;
+  const std::shared_ptr<MemberState> member_;
+  const std::string address_;
+  const Resp resp_;
+  const std::uint64_t serial_;
+  State state_ = State::resting;
+  bool dirty_ = false;
+  bool retired_ = false;
+  bool down_ = false;
+  std::string down_reason_;
+  int failed_attempts_ = 0;  // Since it last served.
+  PendingRing ring_;
+  std::uint64_t answered_ = 0;
+  std::string queue_;              // Commands that wait for `serving`.
+  std::uint64_t queue_begin_ = 0;  // Where queue_ begins, in the terms of Pending::end.
+  std::uint64_t enqueued_ = 0;     // Where the next command begins.
+  std::uint64_t output_base_ = 0;  // Stream's count at offset 0 of Pending::end (modulo 2^64).
+  std::unique_ptr<net::Stream> stream_;
+  protocol::resp::ReplyFramer framer_;
+  std::optional<Handshake> handshake_;
+  bool second_round_ = false;
+  std::unique_ptr<net::Timer> timer_;  // By state: end of the rest, limit of the greeting, confirm again.
+  // Replaced with each connection, so that an answer to an earlier confirm() finds it gone.
+  std::shared_ptr<int> confirm_token_;
+};
+
+}  // namespace ringshift::backend

@@ -1,0 +1,52 @@
+// The commands of one connection that wait for their reply, oldest first: a power-of-two ring that grows
+// and keeps its size. No allocation once it has grown to the depth that the load needs.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+
+namespace ringshift::backend {
+
+struct Pending {
+  ReplySink* sink = nullptr;
+  std::uint64_t tag = 0;
+  base::TimePoint sent{};  // When send() was called: the deadline counts from here.
+  std::uint64_t end = 0;   // The command's end in the connection's output, in bytes since it was made.
+};
+
+class PendingRing {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+  [[nodiscard]] std::size_t size() const noexcept { return tail_ - head_; }
+  [[nodiscard]] const Pending& front() const noexcept { return slots_[head_ & (slots_.size() - 1)]; }
+  Pending pop() noexcept { return slots_[head_++ & (slots_.size() - 1)]; }
+
+  void push(const Pending& pending) {
+    if (size() == slots_.size()) grow();
+    slots_[tail_++ & (slots_.size() - 1)] = pending;
+  }
+  void swap(PendingRing& other) noexcept {
+    slots_.swap(other.slots_);
+    std::swap(head_, other.head_);
+    std::swap(tail_, other.tail_);
+  }
+
+ private:
+  void grow() {
+    std::vector<Pending> bigger(slots_.empty() ? 64 : slots_.size() * 2);
+    std::size_t count = 0;
+    while (!empty()) bigger[count++] = pop();
+    slots_.swap(bigger);
+    head_ = 0;
+    tail_ = count;
+  }
+
+  std::vector<Pending> slots_;
+  std::size_t head_ = 0, tail_ = 0;  // Only grow; the slot is the value modulo the size.
+};
+
+}  // namespace ringshift::backend

@@ -1,0 +1,148 @@
+// ringshift proxy: the data plane alone.
+#include "proxy/proxy.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <utility>
+
+#include "cli/cli.h"
+#include "cli/server.h"
+#include "cli/spec_file.h"
+
+namespace ringshift::cli {
+namespace {
+
+using Holder = proxy::Proxy::Holder;
+
+struct Flags {
+  proxy::Options options;
+  std::string spec;
+  int request_timeout_ms = 1000;
+  int connect_timeout_ms = 1000;
+  int shutdown_grace_ms = 5000;
+  bool verbose = false;
+};
+
+// Where the proxy's snapshots come from.
+struct Source {
+  std::shared_ptr<Holder> holder;
+  proxy::Authority* authority = nullptr;
+  std::function<void(proxy::Proxy&)> on_started = [](proxy::Proxy&) {};
+  std::function<void(proxy::Proxy&)> on_hangup = [](proxy::Proxy&) {};
+  std::function<void(proxy::Proxy&)> on_stopping = [](proxy::Proxy&) {};
+};
+
+// Serves until SIGTERM or SIGINT. Gives the exit status.
+int serve(const proxy::Options& options, const Source& source) {
+  const Signals signals{SIGTERM, SIGINT, SIGHUP};
+  auto started = proxy::Proxy::start(options, source.holder, source.authority);
+  if (!started) {
+    report(started.error().message);
+    return kFailed;
+  }
+  proxy::Proxy& proxy = **started;
+  source.on_started(proxy);
+  announce("proxy", proxy.address());
+  while (signals.wait() == SIGHUP) source.on_hangup(proxy);
+  source.on_stopping(proxy);
+  proxy.stop();
+  return kDone;
+}
+
+// Reads the spec anew. Revisions count the accepted changes; a bad file changes nothing.
+void reload(const std::string& path, Holder& holder, proxy::Proxy& proxy) {
+  const auto refuse = [&](const std::string& why) {
+    base::log(base::LogLevel::error, "proxy: the spec was not changed: {}", why);
+  };
+  auto spec = read_spec(path);
+  if (!spec) return refuse(spec.error().message);
+  const auto current = holder.load();
+  if (*spec == current->topology().spec) {
+    base::log(base::LogLevel::info, "proxy: {} says what is served already", path);
+    return;
+  }
+  if (const Status follows = topology::check_succession(current->topology().spec, *spec, false); !follows) {
+    return refuse(follows.error().message);
+  }
+  topology::Topology next;
+  next.spec = std::move(*spec);
+  auto snapshot = topology::Snapshot::compile(std::move(next), {0, current->version.revision + 1});
+  if (!snapshot) return refuse(snapshot.error().message);
+  base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
+            (*snapshot)->digest);
+  if (holder.publish(std::move(*snapshot))) proxy.notify();
+}
+
+int serve_static(const Flags& flags) {
+  auto snapshot = load_spec_snapshot(flags.spec);
+  if (!snapshot) {
+    report(snapshot.error().message);
+    return kFailed;
+  }
+  base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
+            (*snapshot)->digest);
+  Source source;
+  source.holder = std::make_shared<Holder>(std::move(*snapshot));
+  source.on_hangup = [&flags, &holder = *source.holder](proxy::Proxy& proxy) {
+    reload(flags.spec, holder, proxy);
+  };
+  return serve(flags.options, source);
+}
+
+int run_proxy(Flags& flags) {
+  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.options.request_timeout = std::chrono::milliseconds(flags.request_timeout_ms);
+  flags.options.connect_timeout = std::chrono::milliseconds(flags.connect_timeout_ms);
+  flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
+  return serve_static(flags);
+}
+
+}  // namespace
+
+void add_proxy(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  // Two proxies of one machine must not be taken for one.
+  char host[256] = "proxy";
+  (void)gethostname(host, sizeof(host) - 1);
+  flags->options.router_id = fmt::format("{}-{}", host, getpid());
+  proxy::Options& options = flags->options;
+  CLI::App* command = app.add_subcommand("proxy", "Serve Redis clients from the members of a cluster");
+  command->add_option("--spec", flags->spec, "The cluster's spec: a static cluster; SIGHUP reads it anew")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--listen", options.listen, "Where clients connect; port 0 takes any free one")
+      ->type_name("HOST:PORT|unix:PATH")
+      ->envname("RINGSHIFT_LISTEN")
+      ->capture_default_str();
+  command->add_option("--threads", options.threads, "Worker threads; 0: one for each core")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  command->add_option("--id", options.router_id, "This router's id; the members see it as a client name")
+      ->capture_default_str();
+  command->add_option("--request-timeout-ms", flags->request_timeout_ms, "Longest wait for a member's reply")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str();
+  command->add_option("--connect-timeout-ms", flags->connect_timeout_ms, "Longest wait for a connection")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str();
+  command->add_option("--shutdown-grace-ms", flags->shutdown_grace_ms, "Longest wait for answers at the end")
+      ->check(CLI::Range(0, 3600000))
+      ->capture_default_str();
+  command->add_option("--max-clients", options.max_clients, "More are refused")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}))
+      ->capture_default_str();
+  command->add_flag("--verbose", flags->verbose, "Log more");
+  command->footer(
+      "Examples:\n"
+      "  ringshift proxy --spec cluster.yaml\n"
+      "  ringshift proxy --spec cluster.yaml --listen 0.0.0.0:6380 --threads 4\n"
+      "  redis-cli -p 6380 set greeting hello");
+  command->callback([flags] {
+    if (const int status = run_proxy(*flags); status != kDone) throw CLI::RuntimeError(status);
+  });
+}
+
+}  // namespace ringshift::cli

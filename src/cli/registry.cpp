@@ -1,0 +1,71 @@
+// `ringshift registry`: the embedded registry alone, until a signal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "http/server.h"
+#include "registry/server.h"
+
+namespace ringshift::cli {
+namespace {
+
+struct Flags {
+  std::string listen = "127.0.0.1:7379";
+  std::string data = "ringshift-registry.db";
+};
+
+void serve(const Flags& flags) {
+  // Blocked before any thread starts, so that every thread leaves them to sigwait below.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const auto address = http::parse_host_port(flags.listen);
+  if (!address) {
+    report("--listen: " + address.error().message);
+    throw CLI::RuntimeError(kBadUsage);
+  }
+  base::set_log_sink(base::LogLevel::info, [](base::LogLevel, std::string_view line) { report(line); });
+  auto server = registry::Server::start({address->host, address->port, flags.data});
+  if (!server) {
+    report(server.error().message);
+    throw CLI::RuntimeError(kFailed);
+  }
+  const std::string host =
+      address->host.find(':') == std::string::npos ? address->host : "[" + address->host + "]";
+  fmt::print("ready: registry listening on {}:{}\n", host, (*server)->port());
+  std::fflush(stdout);
+  int signal = 0;
+  sigwait(&signals, &signal);
+}
+
+}  // namespace
+
+void add_registry(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("registry", "Keep cluster state in one SQLite file, with the etcd v3 JSON API");
+  command->add_option("--listen", flags->listen, "Address, on loopback; port 0 takes any free one")
+      ->envname("RINGSHIFT_REGISTRY_LISTEN")
+      ->capture_default_str();
+  command->add_option("--data", flags->data, "The SQLite file; created when absent")
+      ->envname("RINGSHIFT_REGISTRY_DATA")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  ringshift registry --data /var/lib/ringshift/registry.db\n"
+      "  ringshift registry --listen 127.0.0.1:0 --data test.db     any free port; the first line says "
+      "which\n"
+      "  curl -s http://127.0.0.1:7379/health\n"
+      "An etcd cluster (3.4 or later) can take its place: point --registry of the other commands at it.");
+  command->callback([flags] { serve(*flags); });
+}
+
+}  // namespace ringshift::cli

@@ -1,0 +1,28 @@
+// What every server command does: log to standard error, say when it serves, wait for signals.
+#pragma once
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+
+namespace ringshift::cli {
+
+// Installs the sink of base::log. Call before threads start.
+void log_to_stderr(base::LogLevel level);
+
+// Blocks signals in this thread and in all that it starts later, so that wait() gets them.
+// SIGPIPE is ignored: a peer that is gone shows as an error of the write.
+class Signals {
+ public:
+  explicit Signals(std::initializer_list<int> signals);
+  [[nodiscard]] int wait() const;  // The next of them.
+
+ private:
+  std::vector<int> signals_;
+};
+
+// "ready: NAME listening on ADDRESS" on standard output, at once.
+void announce(std::string_view name, std::string_view address);
+
+}  // namespace ringshift::cli

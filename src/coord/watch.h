@@ -1,0 +1,18 @@
+// Watching a prefix for ever: range, then the events after it, reconnecting with full jitter, and ranging
+// again whenever history was lost.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "coord/coordinator.h"
+
+namespace ringshift::coord {
+
+// Without it a member of an etcd cluster that lost its leader keeps a watch open in silence.
+inline constexpr std::string_view kHasLeader = "Grpc-Metadata-hasleader: true";
+
+[[nodiscard]] std::unique_ptr<Watch> start_watch(const Options& options, std::string prefix,
+                                                 Watcher& watcher);
+
+}  // namespace ringshift::coord

@@ -1,0 +1,75 @@
+// An HTTP client: blocking requests over kept connections, and one-way streams that can be cancelled.
+//
+// Thread-safe; each request borrows a connection from a small pool, so that threads do not wait for one
+// another. Failures of the transport are `retryable` and name the URL; any HTTP status is an answer, not a
+// failure. Bounds: the timeout, the size of an answer, the connections kept.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ringshift/error.h"
+
+namespace ringshift::http {
+
+inline constexpr std::size_t kAnswerBytesMax = 64U << 20;
+inline constexpr std::size_t kIdleConnectionsMax = 8;
+
+struct Call {
+  std::string method = "POST";
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"
+  std::string body;
+  std::chrono::milliseconds timeout{3000};
+};
+
+struct Answer {
+  int status = 0;
+  std::string body;
+};
+
+// Whether the request certainly never reached a server (no connection), so that another may be asked.
+struct TransportError {
+  Error error;
+  bool unsent = false;
+};
+
+class Client {
+ public:
+  Client();
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  [[nodiscard]] std::expected<Answer, TransportError> send(const Call& call);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One long answer. run() blocks its thread; cancel() may come from any other and ends run() at once, also
+// when it comes first.
+class StreamCall {
+ public:
+  StreamCall();
+  ~StreamCall();
+  StreamCall(const StreamCall&) = delete;
+  StreamCall& operator=(const StreamCall&) = delete;
+
+  // Hands on bytes as they come, until the server ends (its status is the result), `on_data` says false or
+  // cancel() is called (0 is the result). The timeout bounds connecting alone, or with `whole` everything.
+  [[nodiscard]] std::expected<int, TransportError> run(const Call& call,
+                                                       const std::function<bool(std::string_view)>& on_data,
+                                                       bool whole = false);
+  void cancel();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ringshift::http

@@ -1,0 +1,139 @@
+#include "net/listener.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "net/address.h"
+
+namespace ringshift::net {
+namespace {
+
+constexpr int kBacklog = 4096;  // The kernel caps it at net.core.somaxconn.
+
+Error failed(std::string_view address, std::string_view step, int error) {
+  std::string message =
+      "cannot listen on " + std::string(address) + ": " + std::string(step) + ": " + std::strerror(error);
+  if (error == EADDRINUSE) message += "; stop what listens there, or choose another port";
+  return Error{error == EACCES ? ErrorKind::denied : ErrorKind::internal, std::move(message)};
+}
+
+// A unix socket's file survives its process; it may go when nobody answers on it.
+void remove_stale_file(const SocketAddress& address, const std::string& path) {
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return;
+  if (::connect(probe, address.get(), address.size) != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
+  ::close(probe);
+}
+
+}  // namespace
+
+struct Listener::Impl {
+  Loop& loop;
+  OnAccept on_accept;
+  int fd = -1;
+  std::string unlink_path;  // "" unless we made the file.
+  event readable{};
+  std::unique_ptr<Timer> rest_over;
+
+  Impl(Loop& l, OnAccept callback) : loop(l), on_accept(std::move(callback)) {
+    rest_over = loop.timer([this] { event_add(&readable, nullptr); });
+  }
+  ~Impl() {
+    if (fd < 0) return;
+    event_del(&readable);
+    ::close(fd);
+    if (!unlink_path.empty()) ::unlink(unlink_path.c_str());
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void start(int listening_fd) {
+    fd = listening_fd;
+    event_assign(
+        &readable, loop.native(), fd, EV_READ | EV_PERSIST,
+        [](evutil_socket_t, short, void* self) { static_cast<Impl*>(self)->accept_ready(); }, this);
+    event_add(&readable, nullptr);
+  }
+
+  void accept_ready() {
+    for (int i = 0; i < kMaxAcceptsPerWakeup; ++i) {
+      const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (accepted >= 0) {
+        on_accept(accepted);
+        continue;
+      }
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        base::log(base::LogLevel::warning,
+                  "accepting rests for {} ms: {}; raise the limit of open files (ulimit -n)",
+                  kRestAfterExhaustion.count(), std::strerror(errno));
+        event_del(&readable);
+        rest_over->arm(kRestAfterExhaustion);
+        return;
+      }
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      // Anything else (ECONNABORTED, EPROTO, ...) concerns that one connection alone.
+    }
+  }
+};
+
+Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Listener::~Listener() = default;
+
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, std::string_view address, OnAccept on_accept) {
+  Result<Endpoint> endpoint = parse_endpoint(address);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  Result<std::vector<SocketAddress>> resolved = resolve(*endpoint);
+  if (!resolved) return std::unexpected(resolved.error());
+  const SocketAddress& at = resolved->front();
+  auto impl = std::make_unique<Impl>(loop, std::move(on_accept));
+  const bool is_unix = !endpoint->unix_path.empty();
+  if (is_unix) remove_stale_file(at, endpoint->unix_path);
+
+  const int fd = ::socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return std::unexpected(failed(address, "socket", errno));
+  const int on = 1;
+  if (!is_unix) {
+    (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+  }
+  const char* step = "bind";
+  int result = ::bind(fd, at.get(), at.size);
+  if (result == 0) {
+    if (is_unix) impl->unlink_path = endpoint->unix_path;
+    step = "listen";
+    result = ::listen(fd, kBacklog);
+  }
+  if (result != 0) {
+    const int error = errno;
+    ::close(fd);
+    return std::unexpected(failed(address, step, error));
+  }
+  impl->start(fd);
+  return std::unique_ptr<Listener>(new Listener(std::move(impl)));
+}
+
+Result<std::unique_ptr<Listener>> Listener::share(Loop& loop, const Listener& other, OnAccept on_accept) {
+  const int fd = ::fcntl(other.impl_->fd, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return std::unexpected(failed(other.address(), "dup", errno));
+  auto impl = std::make_unique<Impl>(loop, std::move(on_accept));
+  impl->start(fd);
+  return std::unique_ptr<Listener>(new Listener(std::move(impl)));
+}
+
+std::string Listener::address() const {
+  SocketAddress at;
+  at.size = sizeof(at.storage);
+  if (::getsockname(impl_->fd, reinterpret_cast<sockaddr*>(&at.storage), &at.size) != 0) return "?";
+  return at.text();
+}
+
+}  // namespace ringshift::net

@@ -1,0 +1,347 @@
+#include "net/stream.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "net/address.h"
+
+namespace ringshift::net {
+namespace {
+
+constexpr std::size_t kReadSize = 64U << 10;         // Most that one wakeup reads into the shared buffer.
+constexpr std::size_t kSmallTail = 16U << 10;        // A tail up to this is copied in front of the next read.
+constexpr std::size_t kBigReadSize = 1U << 20;       // Most that one wakeup reads onto a bigger tail.
+constexpr std::size_t kNewBuffer = 16U << 10;        // Output buffers begin with this...
+constexpr std::size_t kMaxPooledBuffer = 64U << 10;  // ...and bigger ones are given back to the heap.
+constexpr std::size_t kMaxPooledBuffers = 64;        // Per thread.
+
+// Room for a small tail and what is read after it. In the thread's zero pages until the first read.
+thread_local char shared_input[kSmallTail + kReadSize];
+
+std::vector<std::string>& free_buffers() {
+  thread_local std::vector<std::string> buffers;
+  return buffers;
+}
+
+void set_option(int fd, int level, int name, int value) {
+  (void)::setsockopt(fd, level, name, &value, sizeof(value));  // Fails on unix sockets, which need none.
+}
+
+void set_tcp_options(int fd) {
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);  // A peer that lost power is found within ten minutes.
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 300);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 60);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+}  // namespace
+
+struct Stream::Events {
+  event read{};
+  event write{};
+  event wake{};  // Has no descriptor: made active by hand for what must not be reported from inside a method.
+};
+
+struct Stream::Connecting {
+  std::string address;
+  std::vector<SocketAddress> candidates;
+  std::size_t next = 0;
+  std::unique_ptr<Lookup> lookup;
+  std::unique_ptr<Timer> timeout;
+};
+
+Stream::Stream(Loop& loop, StreamHandler& handler)
+    : loop_(loop), handler_(handler), events_(std::make_unique<Events>()) {
+  event_assign(
+      &events_->wake, loop_.native(), -1, 0,
+      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->woken(); }, this);
+}
+
+Stream::~Stream() {
+  if (destroyed_ != nullptr) *destroyed_ = true;
+  event_del(&events_->wake);
+  if (fd_ >= 0) {
+    event_del(&events_->read);
+    event_del(&events_->write);
+    ::close(fd_);
+  }
+}
+
+std::unique_ptr<Stream> Stream::adopt(Loop& loop, int fd, StreamHandler& handler) {
+  std::unique_ptr<Stream> stream(new Stream(loop, handler));
+  stream->fd_ = fd;
+  stream->connected();
+  return stream;
+}
+
+std::unique_ptr<Stream> Stream::connect(Loop& loop, std::string_view address,
+                                        std::chrono::milliseconds timeout, StreamHandler& handler) {
+  std::unique_ptr<Stream> stream(new Stream(loop, handler));
+  stream->begin_connect(address, timeout);
+  return stream;
+}
+
+// ---- connecting ----
+
+void Stream::begin_connect(std::string_view address, std::chrono::milliseconds timeout) {
+  connecting_ = std::make_unique<Connecting>();
+  connecting_->address = address;
+  Result<Endpoint> endpoint = parse_endpoint(address);
+  if (!endpoint) return close_later(endpoint.error().message);
+  connecting_->timeout = loop_.timer([this, timeout] {
+    close_later("connecting to " + connecting_->address + " timed out after " +
+                std::to_string(timeout.count()) + " ms");
+  });
+  connecting_->timeout->arm(timeout);
+  if (Result<SocketAddress> at_once = literal(*endpoint)) {
+    connecting_->candidates.push_back(*at_once);
+    return try_next_address("");
+  }
+  connecting_->lookup =
+      std::make_unique<Lookup>(loop_, *endpoint, [this](Result<std::vector<SocketAddress>> addresses) {
+        if (!addresses) return close_later(addresses.error().message);
+        connecting_->candidates = std::move(*addresses);
+        try_next_address("");
+      });
+}
+
+void Stream::try_next_address(std::string_view last_failure) {
+  Connecting& state = *connecting_;
+  std::string failure(last_failure);
+  while (state.next < state.candidates.size()) {
+    const SocketAddress& address = state.candidates[state.next++];
+    fd_ = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd_ < 0) {
+      failure = std::strerror(errno);
+      continue;
+    }
+    const int result = ::connect(fd_, address.get(), address.size);
+    if (result == 0 || errno == EINPROGRESS) {
+      // A unix socket is connected at once, and is writable at once: both are reported from the loop.
+      event_assign(
+          &events_->write, loop_.native(), fd_, EV_WRITE,
+          [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->connect_ready(); }, this);
+      event_assign(&events_->read, loop_.native(), fd_, EV_READ, nullptr, nullptr);  // For the destructor.
+      event_add(&events_->write, nullptr);
+      return;
+    }
+    failure = std::strerror(errno);
+    ::close(fd_);
+    fd_ = -1;
+  }
+  close_later(failure);
+}
+
+void Stream::connect_ready() {
+  if (!close_reason_.empty()) return;  // Timed out in this very wakeup.
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) {
+    event_del(&events_->write);
+    ::close(fd_);
+    fd_ = -1;
+    return try_next_address(std::strerror(error));
+  }
+  connecting_.reset();
+  connected();
+  handler_.on_connected();  // May destroy us.
+}
+
+void Stream::connected() {
+  set_tcp_options(fd_);
+  connected_ = true;
+  event_assign(
+      &events_->read, loop_.native(), fd_, EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read_ready(); }, this);
+  event_assign(
+      &events_->write, loop_.native(), fd_, EV_WRITE | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->write_ready(); }, this);
+  if (reading_) event_add(&events_->read, nullptr);
+}
+
+// ---- reading ----
+
+void Stream::read_ready() {
+  if (tail_.size() > kSmallTail) return read_into_tail();
+  std::memcpy(shared_input, tail_.data(), tail_.size());
+  const ssize_t size = ::recv(fd_, shared_input + tail_.size(), kReadSize, 0);
+  if (received(size, errno)) deliver(shared_input, tail_.size() + static_cast<std::size_t>(size));
+}
+
+// A big value in parts: read to where it lies, so that each byte is copied once.
+void Stream::read_into_tail() {
+  const std::size_t old = tail_.size();
+  const std::size_t spare = tail_.capacity() - old;
+  const std::size_t want = spare < kReadSize ? kReadSize : (spare < kBigReadSize ? spare : kBigReadSize);
+  ssize_t size = 0;
+  int error = 0;
+  tail_.resize_and_overwrite(old + want, [&](char* data, std::size_t) {
+    size = ::recv(fd_, data + old, want, 0);
+    error = errno;
+    return old + (size > 0 ? static_cast<std::size_t>(size) : 0);
+  });
+  if (received(size, error)) deliver(tail_.data(), tail_.size());
+}
+
+// Whether there are new bytes; reports the end of the stream and errors.
+bool Stream::received(ssize_t size, int error) {
+  if (size > 0) return true;
+  if (size < 0) {
+    if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return false;
+    event_del(&events_->read);
+    close_later(std::strerror(error));
+    return false;
+  }
+  ended_ = true;
+  event_del(&events_->read);
+  handler_.on_end();  // May destroy us.
+  return false;
+}
+
+// `data` is the shared buffer or the tail itself.
+void Stream::deliver(const char* data, std::size_t size) {
+  bool destroyed = false;
+  destroyed_ = &destroyed;
+  const std::size_t used = handler_.on_data(std::string_view(data, size));
+  if (destroyed) return;
+  destroyed_ = nullptr;
+  if (used == size) {
+    if (tail_.capacity() > kSmallTail) {
+      std::string().swap(tail_);
+    } else {
+      tail_.clear();
+    }
+  } else if (data == tail_.data()) {
+    tail_.erase(0, used);
+  } else {
+    tail_.assign(data + used, size - used);
+  }
+}
+
+void Stream::pause_reading() {
+  if (!reading_) return;
+  reading_ = false;
+  deliver_again_ = false;
+  if (connected_ && !ended_) event_del(&events_->read);
+}
+
+void Stream::resume_reading() {
+  if (reading_) return;
+  reading_ = true;
+  if (!connected_) return;
+  if (!ended_) event_add(&events_->read, nullptr);
+  deliver_again_ = true;
+  event_active(&events_->wake, EV_READ, 0);
+}
+
+void Stream::woken() {
+  if (!close_reason_.empty()) {
+    if (fd_ >= 0) {
+      event_del(&events_->read);
+      event_del(&events_->write);
+    }
+    const std::string reason = std::exchange(close_reason_, {});
+    return handler_.on_closed(reason);  // May destroy us.
+  }
+  if (!deliver_again_) return;
+  deliver_again_ = false;
+  if (tail_.empty()) return;
+  // Through a copy, so that the tail is never both the source and the target.
+  const std::string bytes = std::exchange(tail_, {});
+  deliver(bytes.data(), bytes.size());
+}
+
+// ---- writing ----
+
+void Stream::flush() {
+  if (!writable_ || !connected_ || !close_reason_.empty()) return;
+  const std::size_t size = out_.size() - out_sent_;
+  if (size != 0) {
+    ssize_t sent = 0;
+    do {
+      sent = ::send(fd_, out_.data() + out_sent_, size, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) {
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return close_later(std::strerror(errno));
+      sent = 0;
+    }
+    const auto count = static_cast<std::size_t>(sent);
+    written_ += count;
+    if (count < size) {
+      out_sent_ += count;
+      if (out_sent_ > out_.size() / 2) {
+        out_.erase(0, out_sent_);
+        out_sent_ = 0;
+      }
+      writable_ = false;
+      event_add(&events_->write, nullptr);
+      return;
+    }
+    return_buffer();
+  }
+  if (finish_writing_) (void)::shutdown(fd_, SHUT_WR);
+}
+
+void Stream::write_ready() {
+  writable_ = true;
+  flush();
+  if (queued_bytes() != 0 || !close_reason_.empty()) return;
+  event_del(&events_->write);
+  handler_.on_drained();  // May destroy us.
+}
+
+void Stream::finish_writing() {
+  finish_writing_ = true;
+  if (queued_bytes() == 0 && connected_) (void)::shutdown(fd_, SHUT_WR);
+}
+
+void Stream::close_later(std::string_view reason) {
+  if (connecting_) connecting_->timeout.reset();
+  if (!close_reason_.empty()) return;
+  close_reason_ = reason.empty() ? "connection closed" : reason;
+  event_active(&events_->wake, EV_READ, 0);
+}
+
+void Stream::borrow_buffer() {
+  std::vector<std::string>& buffers = free_buffers();
+  if (buffers.empty()) {
+    out_.reserve(kNewBuffer);
+    return;
+  }
+  out_.swap(buffers.back());
+  buffers.pop_back();
+}
+
+void Stream::return_buffer() {
+  out_sent_ = 0;
+  out_.clear();
+  std::vector<std::string>& buffers = free_buffers();
+  if (out_.capacity() <= kMaxPooledBuffer && buffers.size() < kMaxPooledBuffers) {
+    buffers.push_back(std::move(out_));
+    out_ = std::string();
+  } else {
+    std::string().swap(out_);
+  }
+}
+
+std::string Stream::peer() const {
+  SocketAddress address;
+  address.size = sizeof(address.storage);
+  if (fd_ < 0 || ::getpeername(fd_, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) {
+    return "?";
+  }
+  return address.text();
+}
+
+}  // namespace ringshift::net

@@ -1,0 +1,113 @@
+// A connected, non-blocking socket (TCP with TCP_NODELAY, or unix) on a loop. Everything belongs to the
+// loop's thread.
+//
+// Reading: one read a wakeup, into a buffer that all streams of the thread share; only the tail that the
+// handler did not consume is kept, so an idle stream holds no buffer. Writing: append() or output() only
+// gather; flush() does one write, and only a short write makes the loop watch for writability.
+//
+// The handler is called from the loop alone, never from inside a method of Stream, and may destroy the
+// stream in any callback. After on_closed nothing is called any more.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/loop.h"
+
+namespace ringshift::net {
+
+class StreamHandler {
+ public:
+  // Everything that was read and not consumed yet. Returns how many bytes of the front are done with; the
+  // rest comes again, in front of what follows. Good only during the call.
+  virtual std::size_t on_data(std::string_view bytes) = 0;
+  // The peer will send no more, but may still read. on_data has seen everything before.
+  virtual void on_end() = 0;
+  // The connection is broken, or could not be made: nothing can be read or written. Destroy the stream.
+  virtual void on_closed(std::string_view reason) = 0;
+  virtual void on_connected() {}  // Only after Stream::connect.
+  virtual void on_drained() {}    // Output that a flush() could not write at once has left.
+
+ protected:
+  ~StreamHandler() = default;
+};
+
+class Stream {
+ public:
+  // Takes over a connected, non-blocking socket, as Listener gives it, and starts reading.
+  [[nodiscard]] static std::unique_ptr<Stream> adopt(Loop& loop, int fd, StreamHandler& handler);
+  // Connects to "host:port", "[v6]:port" or "unix:/path". Ends in on_connected or on_closed, within
+  // `timeout`.
+  [[nodiscard]] static std::unique_ptr<Stream> connect(Loop& loop, std::string_view address,
+                                                       std::chrono::milliseconds timeout,
+                                                       StreamHandler& handler);
+  ~Stream();  // Closes the socket; output that was not written is lost.
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Gathers output. output() is the buffer itself: append to it, and do nothing else with it.
+  void append(std::string_view bytes) { output().append(bytes); }
+  [[nodiscard]] std::string& output() {
+    if (out_.capacity() < kPooledCapacity) borrow_buffer();
+    return out_;
+  }
+  // One write of what is gathered, unless the socket is known to be full. A failure shows as on_closed later.
+  void flush();
+  [[nodiscard]] std::size_t queued_bytes() const noexcept { return out_.size() - out_sent_; }
+  [[nodiscard]] std::uint64_t written_bytes() const noexcept { return written_; }  // Since the beginning.
+
+  // Backpressure. resume_reading() delivers an unconsumed tail again even when no more bytes come.
+  void pause_reading();
+  void resume_reading();
+  [[nodiscard]] bool reading() const noexcept { return reading_; }
+
+  // Half-close: once all output has left, tells the peer that no more comes.
+  void finish_writing();
+
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] std::string peer() const;  // "host:port" for logs.
+
+ private:
+  struct Events;
+  struct Connecting;
+  Stream(Loop& loop, StreamHandler& handler);
+  void begin_connect(std::string_view address, std::chrono::milliseconds timeout);
+  void try_next_address(std::string_view last_failure);
+  void connect_ready();
+  void connected();
+  void read_ready();
+  void read_into_tail();
+  bool received(ssize_t size, int error);
+  void deliver(const char* data, std::size_t size);
+  void woken();
+  void write_ready();
+  void close_later(std::string_view reason);
+  void borrow_buffer();
+  void return_buffer();
+
+  static constexpr std::size_t kPooledCapacity = 4096;  // A buffer from the thread's pool has at least this.
+
+  Loop& loop_;
+  StreamHandler& handler_;
+  int fd_ = -1;
+  bool connected_ = false;
+  bool reading_ = true;
+  bool writable_ = true;        // False after a short write, until the loop says otherwise.
+  bool ended_ = false;          // The peer's end of file was seen.
+  bool deliver_again_ = false;  // resume_reading() with a tail.
+  bool finish_writing_ = false;
+  bool* destroyed_ = nullptr;  // Set while a callback runs that is followed by work of ours.
+  std::uint64_t written_ = 0;
+  std::string out_;  // Output; the first out_sent_ bytes have left.
+  std::size_t out_sent_ = 0;
+  std::string tail_;          // Input that the handler did not consume.
+  std::string close_reason_;  // Not empty: on_closed is due.
+  std::unique_ptr<Events> events_;
+  std::unique_ptr<Connecting> connecting_;
+};
+
+}  // namespace ringshift::net

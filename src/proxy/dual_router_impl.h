@@ -1,0 +1,172 @@
+// The inside of DualRouter: one queue a key, reads that may still be answered by OLD, and pulls.
+//
+// A key's entry lives while it has a command here. Its queue is handled from the front:
+//   hold     wait;
+//   settled  send to the owner, done with it;
+//   dual     known: send to NEW, done with it. A read: ask (ReadOperation), together with other reads, but
+//            not past a write. A write: pull the key first (PullOperation), alone.
+//
+// An operation works under the step it was born in. Each continuation looks at the snapshot again: if the
+// step is over, it gives its command back to the queue and sends nothing more (RESIZE.md, I3).
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "proxy/dual_router.h"
+#include "transfer/steps.h"
+
+namespace ringshift::proxy {
+
+struct StringHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+};
+
+class Operation;
+class PullOperation;
+
+struct PendingCommand {
+  KeyCommand command;
+  base::TimePoint deadline;
+  bool parked = false;  // Waited for a HOLD to end; its deadline starts anew then.
+};
+
+struct KeyQueue {
+  explicit KeyQueue(std::string key) : name(std::move(key)) {}
+  const std::string name;
+  std::deque<PendingCommand> waiting;
+  unsigned reads = 0;             // ReadOperations in flight.
+  PullOperation* pull = nullptr;  // At most one; owned by Impl::operations.
+};
+
+struct DualRouter::Impl {
+  Impl(net::Loop& l, backend::Pool& p, Options o, std::size_t& pending);
+  ~Impl();
+
+  net::Loop& loop;
+  backend::Pool& pool;
+  const Options options;
+  std::size_t& pending_count;
+  std::shared_ptr<const topology::Snapshot> snapshot;
+  std::unordered_map<std::string, KeyQueue, StringHash, std::equal_to<>> keys;
+  std::unordered_map<Operation*, std::unique_ptr<Operation>> operations;
+  std::unordered_set<std::string, StringHash, std::equal_to<>> known;  // Pulled in this step (I6).
+  std::size_t known_bytes = 0;
+  std::size_t parked_bytes = 0;
+  transfer::TokenSource tokens;
+  std::unique_ptr<net::Timer> sweep;  // Ends parking that lasts too long.
+  bool sweep_armed = false;
+
+  [[nodiscard]] std::uint64_t step() const noexcept { return snapshot->topology().fence.step; }
+  [[nodiscard]] bool is_known(std::string_view key) const noexcept { return known.contains(key); }
+  void remember(std::string_view key);
+  [[nodiscard]] std::string stamp_for(topology::MemberIndex member) const;
+
+  // Handles the front of the queue as far as it goes; `queue` may be gone afterwards.
+  void pump(KeyQueue& queue);
+  bool pump_front(KeyQueue& queue);  // False: the front must wait.
+  void park(KeyQueue& queue);
+  void send_now(topology::MemberIndex member, PendingCommand command);
+  [[nodiscard]] PendingCommand take_front(KeyQueue& queue);
+  void give_back(KeyQueue& queue, PendingCommand command);
+  // Later, from the loop: a sink is never called from inside submit().
+  void fail_later(const KeyCommand& command, backend::Failure::Kind kind, std::string member, std::string reason);
+  void drop_if_idle(KeyQueue& queue);
+  void arm_sweep();
+  void on_sweep();
+  void adopt(std::shared_ptr<const topology::Snapshot> next);
+};
+
+// Something in flight for one key. Dies when it has no command left and no answer to come.
+class Operation : public backend::ReplySink {
+ public:
+  Operation(DualRouter::Impl& router, KeyQueue& queue) : router_(router), queue_(&queue), step_(router.step()) {}
+  virtual ~Operation() = default;
+
+  void on_reply(std::uint64_t tag, std::string_view raw) final;
+  void on_failure(std::uint64_t tag, const backend::Failure& failure) final;
+
+ protected:
+  virtual void handle_reply(std::uint64_t tag, std::string_view raw) = 0;
+  virtual void handle_failure(std::uint64_t tag, const backend::Failure& failure) = 0;
+  [[nodiscard]] virtual bool waits_for_timer() const noexcept { return false; }
+
+  void send(topology::MemberIndex member, backend::Resp resp, std::string_view bytes, std::uint64_t tag);
+  // The key's route if this operation's step is still the current one and the key still in DUAL.
+  [[nodiscard]] std::optional<topology::Route> valid_route() const;
+  void bury_if_done();
+
+  DualRouter::Impl& router_;
+  KeyQueue* queue_;  // Null once this operation has left the queue.
+  const std::uint64_t step_;
+  unsigned outstanding_ = 0;
+};
+
+class ReadOperation final : public Operation {
+ public:
+  ReadOperation(DualRouter::Impl& router, KeyQueue& queue, PendingCommand command);
+  void start(const topology::Route& route);
+
+ private:
+  enum Tag : std::uint64_t { kNewFirst, kOld, kExists, kSeal, kFinal };
+  void handle_reply(std::uint64_t tag, std::string_view raw) override;
+  void handle_failure(std::uint64_t tag, const backend::Failure& failure) override;
+  void ask_old(const topology::Route& route);
+  void old_answered(std::string_view raw);
+  void exists_answered(std::string_view raw);
+  void absent_on_old();
+  void answer(std::string_view raw);
+  void leave_queue();
+
+  PendingCommand command_;
+  std::string held_reply_;  // The read's answer, until EXISTS says whether it counts.
+  bool seal_failed_ = false;
+  bool answered_ = false;
+};
+
+class PullOperation final : public Operation {
+ public:
+  using Operation::Operation;
+  void start();  // Step 1, with a fresh token.
+
+ private:
+  enum Tag : std::uint64_t { kClaim, kExists, kDump, kRestore, kUnlink, kSeal, kFinal };
+  static constexpr std::uint64_t kTagBits = 3;
+  void handle_reply(std::uint64_t tag, std::string_view raw) override;
+  void handle_failure(std::uint64_t tag, const backend::Failure& failure) override;
+  [[nodiscard]] bool waits_for_timer() const noexcept override { return timer_armed_ || burial_posted_; }
+
+  void step(topology::MemberIndex member, std::string_view bytes, Tag kind);
+  void continue_pull(Tag kind, std::string_view raw, protocol::resp::Value reply, const topology::Route& route);
+  void act_on_claim(std::string_view raw, const topology::Route& route);
+  void send_dump(const topology::Route& route);
+  void send_restore(const topology::Route& route);
+  void send_unlink(const topology::Route& route);
+  void seal_and_send(const topology::Route& route);
+  void retry_after_pause(bool same_token);
+  void on_timer();
+  void refuse(std::string_view raw);  // An error that the client gets; its command was not executed.
+  void give_up();                     // The step is over: the command goes back to the queue's care.
+  void leave_queue();
+  void final_answered(std::string_view raw);
+
+  std::string token_, payload_;
+  std::int64_t ttl_ms_ = 0;
+  std::uint64_t attempt_ = 0;  // Answers to earlier attempts are ignored.
+  unsigned pauses_ = 0;
+  std::optional<transfer::Claim> claim_;
+  std::string claim_raw_;
+  bool present_on_old_ = false;
+  bool was_busy_ = false;
+  bool seal_failed_ = false;
+  bool timer_armed_ = false;
+  bool retry_same_token_ = false;
+  bool burial_posted_ = false;  // The timer's last act is to be looked at again by the loop.
+  std::optional<PendingCommand> final_;
+  std::unique_ptr<net::Timer> timer_;
+};
+
+}  // namespace ringshift::proxy

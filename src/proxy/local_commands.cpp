@@ -1,0 +1,183 @@
+#include "proxy/local_commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "proxy/replies.h"
+#include "proxy/session.h"
+
+namespace ringshift::proxy {
+namespace {
+
+using protocol::resp::Command;
+using protocol::resp::CommandParser;
+using protocol::resp::equals_ignoring_case;
+using protocol::resp::LocalCommand;
+
+constexpr std::string_view kOk = "+OK\r\n";
+constexpr std::string_view kSyntaxError = "-ERR syntax error\r\n";
+constexpr std::string_view kBadName =
+    "-ERR Client names cannot contain spaces, newlines or special characters.\r\n";
+
+bool fit_for_a_name(std::string_view name) {
+  return std::ranges::all_of(name, [](char c) { return c >= '!' && c <= '~'; });
+}
+
+std::string bulk(std::string_view text) {
+  std::string out;
+  append_bulk(out, text);
+  return out;
+}
+
+std::string ping(const CommandParser& arguments) {
+  if (arguments.argument_count() == 1) return "+PONG\r\n";
+  if (arguments.argument_count() == 2) return bulk(arguments.argument(1));
+  return "-ERR wrong number of arguments for 'ping' command\r\n";
+}
+
+std::string hello_text(const Session& session) {
+  std::string out;
+  append_map_header(out, 7, session.resp());
+  const auto text = [&](std::string_view field, std::string_view value) {
+    append_bulk(out, field);
+    append_bulk(out, value);
+  };
+  const auto number = [&](std::string_view field, std::int64_t value) {
+    append_bulk(out, field);
+    append_integer(out, value);
+  };
+  text("server", "redis");  // What clients expect; INFO tells who we are.
+  text("version", kRedisVersion);
+  number("proto", session.resp() == backend::Resp::v3 ? 3 : 2);
+  number("id", static_cast<std::int64_t>(session.id()));
+  text("mode", "standalone");
+  text("role", "master");
+  append_bulk(out, "modules");
+  append_header(out, '*', 0);
+  return out;
+}
+
+// HELLO [2|3 [SETNAME name]]. Changes nothing unless all of it is right.
+std::string hello(Session& session, const CommandParser& arguments) {
+  backend::Resp resp = session.resp();
+  if (arguments.argument_count() > 1) {
+    const std::string_view version = arguments.argument(1);
+    if (version != "2" && version != "3") {
+      const bool number =
+          !version.empty() && std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
+      return number ? "-NOPROTO unsupported protocol version\r\n"
+                    : "-ERR Protocol version is not an integer or out of range\r\n";
+    }
+    resp = version == "3" ? backend::Resp::v3 : backend::Resp::v2;
+  }
+  std::string_view name;
+  bool named = false;
+  for (std::size_t i = 2; i < arguments.argument_count(); ++i) {
+    const std::string_view option = arguments.argument(i);
+    if (equals_ignoring_case(option, "auth") && i + 2 < arguments.argument_count()) {
+      return "-ERR AUTH is not supported by ringshift: there are no passwords; remove it from the client's "
+             "configuration\r\n";
+    }
+    if (!equals_ignoring_case(option, "setname") || i + 1 >= arguments.argument_count()) {
+      return fmt::format("-ERR Syntax error in HELLO option '{}'\r\n",
+                         fit_for_a_name(option) ? option.substr(0, 64) : "?");
+    }
+    name = arguments.argument(++i);
+    named = true;
+    if (!fit_for_a_name(name)) return std::string(kBadName);
+  }
+  session.set_resp(resp);
+  if (named) session.set_name(name);
+  return hello_text(session);
+}
+
+std::string client_info(const Session& session) {
+  return fmt::format(
+      "id={} addr={} laddr={} name={} db=0 sub=0 psub=0 multi=-1 cmd=client|info user=default resp={}\n",
+      session.id(), session.peer(), session.shared().address, session.name(),
+      session.resp() == backend::Resp::v3 ? 3 : 2);
+}
+
+// The subcommands a client library sends by itself, with their argument counts.
+std::string client(Session& session, const CommandParser& arguments) {
+  const std::string_view name = arguments.argument(1);
+  const std::size_t count = arguments.argument_count();
+  const auto is = [&](std::string_view lower) { return equals_ignoring_case(name, lower); };
+  const auto arity = [](std::string_view sub) {
+    return fmt::format("-ERR wrong number of arguments for 'client|{}' command\r\n", sub);
+  };
+  if (is("setname")) {
+    if (count != 3) return arity("setname");
+    if (!fit_for_a_name(arguments.argument(2))) return std::string(kBadName);
+    session.set_name(arguments.argument(2));
+    return std::string(kOk);
+  }
+  if (is("setinfo")) return count == 4 ? std::string(kOk) : arity("setinfo");  // Accepted, not kept.
+  if (is("getname")) {
+    if (count != 2) return arity("getname");
+    if (!session.name().empty()) return bulk(session.name());
+    std::string out;
+    append_null(out, session.resp());
+    return out;
+  }
+  if (is("id")) return count == 2 ? fmt::format(":{}\r\n", session.id()) : arity("id");
+  if (is("info")) {
+    if (count != 2) return arity("info");
+    std::string out;
+    append_verbatim(out, client_info(session), session.resp());
+    return out;
+  }
+  const Command* known = protocol::resp::find_subcommand(*protocol::resp::find_command("client"), name);
+  if (known == nullptr) return unknown_subcommand("client", name) + "\r\n";
+  return unsupported(*known, "only SETNAME, GETNAME, SETINFO, ID and INFO are") + "\r\n";
+}
+
+std::string select(const CommandParser& arguments) {
+  const std::string_view number = arguments.argument(1);
+  if (number == "0") return std::string(kOk);
+  const bool digits =
+      !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? "-ERR DB index is out of range: ringshift serves database 0 only\r\n"
+                : "-ERR value is not an integer or out of range\r\n";
+}
+
+std::string reset(Session& session) {
+  session.set_resp(backend::Resp::v2);
+  session.set_name("");
+  return "+RESET\r\n";
+}
+
+}  // namespace
+
+std::string answer_local(Session& session, const CommandParser& arguments, const Command& command) {
+  switch (command.local) {
+    case LocalCommand::ping:
+      return ping(arguments);
+    case LocalCommand::echo:
+      return bulk(arguments.argument(1));
+    case LocalCommand::hello:
+      return hello(session, arguments);
+    case LocalCommand::client:
+      return client(session, arguments);
+    case LocalCommand::select:
+      return select(arguments);
+    case LocalCommand::quit:
+      return std::string(kOk);
+    case LocalCommand::reset:
+      return reset(session);
+    case LocalCommand::info: {
+      std::string out;
+      append_verbatim(out, info_text(session, arguments), session.resp());
+      return out;
+    }
+    case LocalCommand::command:
+      return command_reply(session, arguments);
+    case LocalCommand::none:
+      break;
+  }
+  return std::string(kSyntaxError);
+}
+
+}  // namespace ringshift::proxy

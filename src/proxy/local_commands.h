@@ -1,0 +1,26 @@
+// The commands that the proxy answers itself: PING ECHO HELLO CLIENT SELECT QUIT RESET INFO COMMAND.
+//
+// Worker's thread. REQUIRES: the command's arity was checked. The answer is one whole reply.
+#pragma once
+#include <string>
+
+#include "protocol/resp/command_parser.h"
+#include "protocol/resp/command_table.h"
+
+namespace ringshift::proxy {
+
+class Session;
+
+[[nodiscard]] std::string answer_local(Session& session, const protocol::resp::CommandParser& arguments,
+                                       const protocol::resp::Command& command);
+
+// info.cpp
+[[nodiscard]] std::string info_text(const Session& session, const protocol::resp::CommandParser& arguments);
+// command_reply.cpp: COMMAND and its subcommands.
+[[nodiscard]] std::string command_reply(const Session& session,
+                                        const protocol::resp::CommandParser& arguments);
+
+// As clients know it: the version of Redis whose commands the table holds.
+inline constexpr const char* kRedisVersion = "7.0.15";
+
+}  // namespace ringshift::proxy

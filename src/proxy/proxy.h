@@ -1,0 +1,82 @@
+// The data plane: accepts Redis clients and routes their commands to the members of a cluster.
+//
+// Worker threads, each with an event loop, a listener (SO_REUSEPORT), connections to the members and its
+// clients; they share nothing but the snapshot holder and counters. A client stays with its worker.
+// Thread rule: start() and stop() from one thread; notify(), stats() from any. Failure: a member that does
+// not answer costs its own keys an error; nothing a client sends ends the process.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ringshift/error.h"
+#include "ringshift/snapshot.h"
+#include "ringshift/snapshot_holder.h"
+#include "telemetry/counters.h"
+
+namespace ringshift::proxy {
+
+struct Options {
+  std::string listen = "127.0.0.1:6380";  // "host:port" (0: any free port), "[v6]:port" or "unix:/path".
+  unsigned threads = 0;                   // 0: one for each core.
+  std::string router_id = "proxy";        // Names our connections at the members: "rs:<router id>".
+  std::chrono::milliseconds connect_timeout{1000};
+  std::chrono::milliseconds request_timeout{1000};
+  std::chrono::milliseconds hold_timeout{10000};  // Longest wait of a command in a resize's HOLD.
+  std::chrono::milliseconds shutdown_grace{5000};
+  std::size_t max_clients = 10000;
+  // Bounds of one client. Over the first two it is not read from until it has caught up; over the third it
+  // is disconnected.
+  std::size_t max_in_flight = 1024;         // Commands without an answer.
+  std::size_t max_output_bytes = 4U << 20;  // Answers that it has not read yet.
+  std::size_t cut_output_bytes = 1U << 30;
+  std::size_t max_member_queue_bytes = 64U << 20;  // Unsent commands of one connection to a member.
+};
+
+// Says what the newest topology is, when a fresh connection to a member cannot tell (RESIZE.md, I4).
+class Authority {
+ public:
+  virtual ~Authority() = default;
+  // Reads the registry (linearizable), publishes to the holder if that is newer, then calls `done` from any
+  // thread: true when the read worked. Thread-safe; never calls `done` from inside confirm().
+  virtual void confirm(std::function<void(bool)> done) = 0;
+};
+
+class Proxy {
+ public:
+  using Holder = topology::SnapshotHolder<topology::Snapshot>;
+
+  // Serves when it returns. `authority` null: a static cluster, whose members bear no stamp. It must outlive
+  // the proxy.
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options, std::shared_ptr<Holder> holder,
+                                                            Authority* authority);
+  ~Proxy();  // stop(), unless that was done.
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+  // "127.0.0.1:6380", with the port that was taken.
+  [[nodiscard]] const std::string& address() const noexcept;
+
+  // The holder has a new snapshot: every worker adopts it soon.
+  void notify();
+
+  // `callback` gets each version that all workers have applied: they route by it, and every command sent
+  // under an older snapshot was answered, or its connection killed on the member. Called at once with the
+  // version applied so far, later from a worker's thread; never with a lower version, never twice at a
+  // time. It must not call into the proxy.
+  void set_on_applied(std::function<void(topology::Version)> callback);
+
+  [[nodiscard]] telemetry::Totals stats() const;
+
+  // Accepts no more, answers what is in flight (for shutdown_grace at most), closes, joins the threads.
+  void stop();
+
+ private:
+  struct Impl;
+  explicit Proxy(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ringshift::proxy

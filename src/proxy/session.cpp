@@ -1,0 +1,236 @@
+#include "proxy/session.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "proxy/replies.h"
+
+namespace ringshift::proxy {
+namespace {
+
+using protocol::resp::CommandParser;
+using telemetry::Counter;
+
+constexpr std::size_t kFirstSlots = 8;
+constexpr std::size_t kIdleSlots = 64;          // An idle client keeps at most so many,
+constexpr std::size_t kIdleAnswerBytes = 1024;  // and of an emptied slot's text so much.
+
+bool is_nil(std::string_view raw) noexcept { return raw.starts_with("$-1") || raw.starts_with('_'); }
+
+}  // namespace
+
+Session::Session(Worker& worker, int fd, std::uint64_t id)
+    : worker_(worker), id_(id), stream_(net::Stream::adopt(worker.loop(), fd, *this)) {}
+
+Session::~Session() = default;
+
+// --- reading ---------------------------------------------------------------------------------------------
+
+std::size_t Session::on_data(std::string_view bytes) {
+  if (closing_) return bytes.size();
+  std::size_t used = 0;
+  while (used < bytes.size()) {
+    if (congested()) {
+      pause();
+      break;
+    }
+    const CommandParser::State state = parser_.parse(bytes.substr(used));
+    if (state == CommandParser::State::need_more) {
+      used += parser_.consumed();
+      parser_.drop_front();
+      break;
+    }
+    if (state == CommandParser::State::error) {
+      worker_.counters().add(Counter::errors_protocol);
+      answer_now(parser_.error() + "\r\n");
+      closing_ = true;
+    } else if (dispatch() == Outcome::not_now) {
+      barrier_ = true;
+      pause();
+      break;
+    } else {
+      used += parser_.consumed();
+    }
+    if (closing_) used = bytes.size();
+  }
+  worker_.counters().add(Counter::bytes_in, used);
+  return used;
+}
+
+bool Session::congested() const noexcept {
+  return in_flight() >= worker_.options().max_in_flight ||
+         stream_->queued_bytes() + stored_bytes_ > worker_.options().max_output_bytes;
+}
+
+void Session::pause() {
+  paused_ = true;
+  stream_->pause_reading();
+  mark();
+}
+
+void Session::resume_if_caught_up() {
+  if (!paused_) return;
+  const Options& options = worker_.options();
+  // Half of the bounds, so that a client at the bound does not switch with every reply.
+  const bool caught_up = barrier_
+                             ? in_flight() == 0
+                             : in_flight() <= options.max_in_flight / 2 &&
+                                   stream_->queued_bytes() + stored_bytes_ <= options.max_output_bytes / 2;
+  if (!caught_up && !closing_) return;
+  paused_ = barrier_ = false;
+  stream_->resume_reading();
+}
+
+void Session::on_end() {
+  closing_ = peer_ended_ = true;
+  mark();
+}
+
+void Session::on_closed(std::string_view) {
+  stream_.reset();
+  mark();
+}
+
+// --- answering -------------------------------------------------------------------------------------------
+
+std::uint64_t Session::take_number() {
+  if (in_flight() == slots_.size()) grow();
+  return tail_++;
+}
+
+void Session::grow() {
+  std::vector<Slot> larger(slots_.empty() ? kFirstSlots : slots_.size() * 2);
+  for (std::uint64_t n = head_; n != tail_; ++n) larger[n & (larger.size() - 1)] = std::move(slot(n));
+  slots_ = std::move(larger);
+}
+
+void Session::answer_now(std::string_view text) {
+  if (head_ == tail_) {
+    put(text);
+    return;
+  }
+  complete(take_number(), text);
+}
+
+void Session::refuse(std::string_view error) {
+  worker_.counters().add(Counter::errors_refused);
+  std::string line(error);
+  line += "\r\n";
+  answer_now(line);
+}
+
+void Session::put(std::string_view text) {
+  if (!stream_) return;
+  stream_->append(text);
+  worker_.counters().add(Counter::bytes_out, text.size());
+  mark();
+}
+
+void Session::complete(std::uint64_t number, std::string_view text) {
+  if (number == head_) {
+    put(text);
+    ++head_;
+    if (head_ != tail_ && slot(head_).ready) advance();
+    if (!stream_) mark();
+    return;
+  }
+  Slot& waiting = slot(number);
+  waiting.ready = true;
+  if (!stream_) return;
+  waiting.answer = text;
+  stored_bytes_ += text.size();
+  if (stored_bytes_ > worker_.options().cut_output_bytes) mark();
+}
+
+// Puts out the answers that waited for the one at head_.
+void Session::advance() {
+  while (head_ != tail_ && slot(head_).ready) {
+    Slot& next = slot(head_);
+    put(next.answer);
+    if (stream_) stored_bytes_ -= next.answer.size();
+    next.answer.clear();
+    if (next.answer.capacity() > kIdleAnswerBytes) std::string().swap(next.answer);
+    next.ready = false;
+    ++head_;
+  }
+}
+
+void Session::on_reply(std::uint64_t tag, std::string_view raw) {
+  telemetry::Counters& counters = worker_.counters();
+  if (raw[0] == '-') {
+    counters.add(Counter::errors_member);
+  } else if ((tag & 1) != 0) {
+    counters.add(is_nil(raw) ? Counter::get_misses : Counter::get_hits);
+  }
+  complete(tag >> 1, raw);
+}
+
+void Session::on_failure(std::uint64_t tag, const backend::Failure& failure) {
+  count_failure(failure.kind);
+  complete(tag >> 1, failure_reply(failure));
+}
+
+void Session::count_failure(backend::Failure::Kind kind) {
+  using Kind = backend::Failure::Kind;
+  worker_.counters().add(kind == Kind::unknown      ? Counter::errors_unknown
+                         : kind == Kind::overloaded ? Counter::errors_overloaded
+                                                    : Counter::errors_unsent);
+}
+
+void Session::split_done(std::uint64_t number, std::string_view answer) {
+  const std::unique_ptr<Split> dies_here = std::move(slot(number).split);
+  complete(number, answer);
+}
+
+// --- the end of a wakeup, and of the session --------------------------------------------------------------
+
+void Session::end_of_wakeup() {
+  marked_ = false;
+  if (stream_ && !finished_) {
+    stream_->flush();
+    if (stream_->queued_bytes() + stored_bytes_ > worker_.options().cut_output_bytes) cut();
+  }
+  if (!stream_) {
+    if (in_flight() == 0) worker_.remove(*this);
+    return;
+  }
+  resume_if_caught_up();
+  if (in_flight() != 0) return;
+  if (slots_.size() > kIdleSlots) std::vector<Slot>().swap(slots_);
+  if (closing_ && stream_->queued_bytes() == 0) finish();
+}
+
+// Everything is answered and written. Closing at once would discard the last answer at the client if it has
+// sent bytes that we did not read: so our end is shut, and what still comes is read and dropped for a while.
+void Session::finish() {
+  if (peer_ended_ || worker_.stopping()) {
+    stream_.reset();
+    worker_.remove(*this);
+    return;
+  }
+  if (finished_) return;
+  finished_ = true;
+  stream_->finish_writing();
+  worker_.linger();
+}
+
+void Session::cut() {
+  base::log(base::LogLevel::warning,
+            "proxy: disconnected client {} ({}): {} bytes of answers not read, the bound is {}", id_,
+            stream_->peer(), stream_->queued_bytes() + stored_bytes_, worker_.options().cut_output_bytes);
+  worker_.counters().add(Counter::clients_cut);
+  stream_.reset();
+}
+
+void Session::close_when_done() {
+  closing_ = true;
+  mark();
+}
+
+void Session::linger_over() {
+  if (!finished_ || !stream_) return;
+  stream_.reset();
+  mark();
+}
+
+}  // namespace ringshift::proxy

@@ -1,0 +1,122 @@
+// One client: reads its commands, sends them on, and answers in the order of the commands, each as soon as
+// it is its turn.
+//
+// Every command takes the next number. Numbers from head_ to tail_ wait for their answers in a ring of
+// slots: the answer whose number is head_ goes straight to the output, any other waits in its slot. A settled
+// key costs no allocation. All on the worker's thread. A client that goes away with answers outstanding
+// leaves the session without a stream until the last of them came. Bounds: Options.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "net/stream.h"
+#include "protocol/resp/command_parser.h"
+#include "protocol/resp/command_table.h"
+#include "proxy/dual_router.h"
+#include "proxy/split.h"
+#include "proxy/worker.h"
+
+namespace ringshift::proxy {
+
+class Session final : private net::StreamHandler, private backend::ReplySink {
+ public:
+  Session(Worker& worker, int fd, std::uint64_t id);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // From the worker.
+  void end_of_wakeup();    // Writes; may end in Worker::remove.
+  void close_when_done();  // Takes no more commands, answers those it has.
+  void linger_over();
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  void set_index(std::size_t index) noexcept { index_ = index; }
+
+  // From a Split: the whole answer to command `number`. Destroys the split.
+  void split_done(std::uint64_t number, std::string_view answer);
+  void count_failure(backend::Failure::Kind kind);
+  [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] const Worker& worker() const noexcept { return worker_; }
+  [[nodiscard]] const Shared& shared() const noexcept { return worker_.shared(); }
+
+  // What local commands read and change.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] std::string peer() const { return stream_ ? stream_->peer() : std::string(); }
+  [[nodiscard]] backend::Resp resp() const noexcept { return resp_; }
+  void set_resp(backend::Resp resp) noexcept { resp_ = resp; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  void set_name(std::string_view name) { name_ = name; }
+
+ private:
+  struct Slot {
+    std::string answer;
+    std::unique_ptr<Split> split;
+    bool ready = false;
+  };
+  enum class Outcome : std::uint8_t { done, not_now };
+
+  // net::StreamHandler
+  std::size_t on_data(std::string_view bytes) override;
+  void on_end() override;
+  void on_closed(std::string_view reason) override;
+  void on_drained() override { mark(); }
+  // backend::ReplySink; the tag is number * 2 + (1 for GET).
+  void on_reply(std::uint64_t tag, std::string_view raw) override;
+  void on_failure(std::uint64_t tag, const backend::Failure& failure) override;
+
+  // dispatch.cpp
+  Outcome dispatch();
+  void dispatch_routed(const protocol::resp::Command& command);
+  void dispatch_split(const protocol::resp::Command& command);
+  Outcome dispatch_local(const protocol::resp::Command& command);
+  void refuse(std::string_view error);  // `error` without its line end.
+  void refuse_unknown();
+  const protocol::resp::Command* subcommand(const protocol::resp::Command& container);
+  void send_one(const protocol::resp::Command& command, std::string_view key);
+  void send_parts(const protocol::resp::Command& command, std::vector<std::uint32_t> part_of_key);
+  [[nodiscard]] bool between_members(const topology::Route& route, std::string_view key);
+
+  std::uint64_t take_number();
+  void answer_now(std::string_view text);  // The next command's answer, known at once.
+  void complete(std::uint64_t number, std::string_view text);
+  void advance();
+  [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
+  [[nodiscard]] std::size_t in_flight() const noexcept { return static_cast<std::size_t>(tail_ - head_); }
+  [[nodiscard]] bool congested() const noexcept;
+  void grow();
+  void put(std::string_view text);
+  void pause();
+  void resume_if_caught_up();
+  void finish();
+  void cut();
+  void mark() {
+    if (!marked_) {
+      marked_ = true;
+      worker_.at_end_of_wakeup(*this);
+    }
+  }
+
+  Worker& worker_;
+  const std::uint64_t id_;
+  std::unique_ptr<net::Stream> stream_;
+  protocol::resp::CommandParser parser_;
+  std::vector<Slot> slots_;       // A power of two; empty when the client is idle.
+  std::uint64_t head_ = 0;        // The next number to be answered.
+  std::uint64_t tail_ = 0;        // The next number to be given.
+  std::size_t stored_bytes_ = 0;  // In answers that wait for their turn.
+  std::size_t index_ = 0;         // In Worker::sessions_.
+  backend::Resp resp_ = backend::Resp::v2;
+  bool marked_ = false;
+  bool closing_ = false;     // No more commands are read.
+  bool finished_ = false;    // All answered and our end is shut; waiting for the client to close.
+  bool peer_ended_ = false;  // The client sends no more.
+  bool paused_ = false;      // Not reading, for congestion.
+  bool barrier_ = false;     // The next command waits until nothing is in flight.
+  std::string name_;
+};
+
+}  // namespace ringshift::proxy

@@ -1,0 +1,50 @@
+// Takes the cluster's lock and, while it holds it, writes the topology: the first one from the spec, changes
+// that move no key, and resizes. Several controllers may run; one leads.
+//
+// A leader that lost its lock can change nothing: every write of the topology is a transaction that compares
+// the lock's revision, and every stamp it writes on a member yields to a later one. What it knows is in the
+// registry (topology, checkpoint), so that another goes on where it died.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "coord/coordinator.h"
+#include "coord/keys.h"
+#include "resize/cluster_view.h"
+
+namespace ringshift::resize {
+
+struct ControllerOptions {
+  std::string id;  // Unique to this process.
+  std::chrono::seconds lease_ttl{5};
+  std::chrono::milliseconds fence_timeout{2000};  // How long HOLD waits before it fences a silent router.
+};
+
+class Controller {
+ public:
+  // `coordinator` must outlive this. Never fails: without a registry it tries for ever.
+  Controller(coord::Coordinator& coordinator, coord::ClusterKeys keys, ControllerOptions options);
+  ~Controller();  // Stops at the next safe point and gives the lock back.
+
+ private:
+  void run();
+  bool campaign();  // Whether the lock is ours now.
+  void keep_lease();
+  void resign();
+
+  coord::Coordinator& coordinator_;
+  const coord::ClusterKeys keys_;
+  const ControllerOptions options_;
+  std::unique_ptr<ClusterView> view_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> leading_{false};
+  std::atomic<coord::LeaseId> lease_{0};
+  coord::Revision lock_revision_ = 0;
+  std::thread thread_;
+  std::thread keeper_;
+};
+
+}  // namespace ringshift::resize

@@ -1,0 +1,275 @@
+#include "resize/leader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "ringshift/diff.h"
+
+namespace ringshift::resize {
+
+using base::LogLevel;
+using coord::Compare;
+using coord::KeyValue;
+using coord::Op;
+using topology::Topology;
+
+namespace {
+constexpr std::chrono::milliseconds kIdle{250};
+constexpr std::chrono::milliseconds kAfterError{200};
+}  // namespace
+
+Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys, const ControllerOptions& options,
+               ClusterView& view, coord::Revision lock_revision, std::function<bool()> may_lead)
+    : coordinator_(coordinator),
+      keys_(keys),
+      options_(options),
+      view_(view),
+      lock_revision_(lock_revision),
+      may_lead_(std::move(may_lead)),
+      connection_name_("rs:" + options.id),
+      members_(connection_name_) {
+  const base::TimePoint now = std::chrono::steady_clock::now();
+  const topology::Limits defaults;
+  key_rate_ = std::make_unique<TokenBucket>(static_cast<double>(defaults.move_keys_per_second), now);
+  byte_rate_ = std::make_unique<TokenBucket>(static_cast<double>(defaults.move_bytes_per_second), now);
+}
+
+void Leader::run() {
+  while (may_lead_()) {
+    Status done = load();
+    while (done && may_lead_()) done = tick();
+    if (done || !may_lead_()) continue;
+    base::log(LogLevel::warning, "controller: {}; trying again", done.error().message);
+    status_.last_error = done.error().message;
+    tell(true);
+    static_cast<void>(view_.wait(kAfterError, [this] { return !may_lead_(); }));
+  }
+}
+
+Status Leader::load() {
+  topology_.reset();
+  topology_revision_ = 0;
+  checkpoint_.reset();
+  const auto kv = coordinator_.get(keys_.topology());
+  if (!kv) return std::unexpected(kv.error());
+  if (const auto status = coordinator_.get(keys_.status()); status && *status) {
+    if (Result<ResizeStatus> parsed = parse_status((*status)->value)) status_ = std::move(*parsed);
+  }
+  if (!*kv) return {};
+  Result<Topology> parsed = topology::parse_topology((*kv)->value, keys_.topology());
+  if (!parsed) return std::unexpected(parsed.error());
+  topology_ = std::move(*parsed);
+  topology_revision_ = (*kv)->mod_revision;
+  if (!topology_->resize) return {};
+  const auto saved = coordinator_.get(keys_.checkpoints() + topology_->resize->id);
+  if (!saved) return std::unexpected(saved.error());
+  if (!*saved) {
+    return fail(ErrorKind::internal, fmt::format("resize {} has no checkpoint in the registry", topology_->resize->id));
+  }
+  Result<Checkpoint> checkpoint = parse_checkpoint((*saved)->value);
+  if (!checkpoint) return std::unexpected(checkpoint.error());
+  checkpoint_ = std::move(*checkpoint);
+  return {};
+}
+
+Status Leader::tick() {
+  if (!topology_) {
+    if (Status done = create_topology(); !done) return done;
+  }
+  if (const auto request = coordinator_.get(keys_.request()); !request) {
+    return std::unexpected(request.error());
+  } else if (*request) {
+    if (Status done = handle_request(**request); !done) return done;
+  }
+  if (topology_ && topology_->resize) return drive();
+  if (topology_) {
+    if (Status done = follow_spec(); !done) return done;
+  }
+  tell(false);
+  bool changed = false;  // wait() asks once at the start, and again after a change.
+  static_cast<void>(view_.wait(kIdle, [&] { return std::exchange(changed, true) || !may_lead_(); }));
+  return {};
+}
+
+Status Leader::write(std::vector<Op> ops) {
+  const std::vector<Compare> compares = {{keys_.controller(), Compare::Target::create_revision, lock_revision_}};
+  const auto written = coordinator_.transact(compares, ops);
+  if (!written) return std::unexpected(written.error());
+  if (!*written) return fail(ErrorKind::stale, "another controller holds the lock");
+  return {};
+}
+
+Status Leader::publish(Topology next, std::vector<Op> also) {
+  const std::string json = topology::to_json(next);
+  const std::vector<Compare> compares = {{keys_.controller(), Compare::Target::create_revision, lock_revision_},
+                                         {keys_.topology(), Compare::Target::mod_revision, topology_revision_}};
+  also.push_back({Op::Kind::put, keys_.topology(), json, 0});
+  also.push_back({Op::Kind::put, fmt::format("{}{:020}", keys_.history(), topology_revision_), json, 0});
+  const auto written = coordinator_.transact(compares, also);
+  if (!written) return std::unexpected(written.error());
+  if (!*written) return fail(ErrorKind::stale, "the topology or the lock changed under this controller");
+  topology_ = std::move(next);
+  topology_revision_ = **written;
+  base::log(LogLevel::info, "published topology 1.{} epoch {} step {}", topology_revision_, topology_->fence.epoch,
+            topology_->fence.step);
+  return {};
+}
+
+Op Leader::checkpoint_op() const {
+  return {Op::Kind::put, keys_.checkpoints() + topology_->resize->id, to_json(*checkpoint_), 0};
+}
+
+Status Leader::save_checkpoint() { return write({checkpoint_op()}); }
+
+Status Leader::create_topology() {
+  const auto kv = coordinator_.get(keys_.spec());
+  if (!kv) return std::unexpected(kv.error());
+  if (!*kv) return {};
+  Result<topology::Spec> spec = topology::parse_spec((*kv)->value, keys_.spec());
+  if (!spec) return std::unexpected(spec.error());
+  Topology first;
+  first.spec = std::move(*spec);
+  return publish(std::move(first));
+}
+
+// A spec that changes no owner takes effect at once; one that does waits for `resize start`.
+Status Leader::follow_spec() {
+  const auto kv = view_.get(keys_.spec());
+  if (!kv) return {};
+  Result<topology::Spec> spec = topology::parse_spec(kv->value, keys_.spec());
+  if (!spec) {
+    status_.last_error = spec.error().message;
+    return {};
+  }
+  if (*spec == topology_->spec || spec->cluster != topology_->spec.cluster) return {};
+  const Result<topology::Diff> diff = topology::diff(topology_->spec, *spec);
+  if (!diff) return std::unexpected(diff.error());
+  if (diff->moved_share > 0 && spec->consistency != topology::Consistency::none) {
+    status_.last_error = fmt::format("the spec in the registry would move {:.2f} % of the keys: it takes effect by "
+                                     "'ringshift resize start', not by itself", diff->moved_share * 100);
+    return {};
+  }
+  Topology next = *topology_;
+  next.spec = std::move(*spec);
+  return publish(std::move(next));
+}
+
+bool Leader::request_waits() const { return view_.get(keys_.request()).has_value(); }
+
+Status Leader::answer_request(const KeyValue& kv, const Request& request, const Status& answer) {
+  status_.request_id = request.id;
+  status_.request_error = answer ? "" : answer.error().message;
+  const std::vector<Compare> compares = {{keys_.controller(), Compare::Target::create_revision, lock_revision_},
+                                         {keys_.request(), Compare::Target::mod_revision, kv.mod_revision}};
+  const auto written = coordinator_.transact(
+      compares, {{Op::Kind::remove, keys_.request(), "", 0}, {Op::Kind::put, keys_.status(), to_json(current_status()), 0}});
+  if (!written) return std::unexpected(written.error());
+  return {};  // Changed meanwhile: the new request is handled next.
+}
+
+Status Leader::handle_request(const KeyValue& kv) {
+  Result<Request> request = parse_request(kv.value);
+  if (!request) return answer_request(kv, Request{}, std::unexpected(request.error()));
+  if (request->action == Request::Action::start) {
+    const Status started = start(*request);
+    if (started) return {};  // Answered with the topology, in one transaction.
+    if (started.error().kind == ErrorKind::stale) return started;
+    base::log(LogLevel::warning, "resize refused: {}", started.error().message);
+    checkpoint_.reset();
+    return answer_request(kv, *request, started);
+  }
+  return answer_request(kv, *request, change_checkpoint(*request));
+}
+
+Status Leader::change_checkpoint(const Request& request) {
+  if (!topology_ || !topology_->resize) return fail(ErrorKind::invalid, "no resize is running");
+  switch (request.action) {
+    case Request::Action::pause: checkpoint_->paused = true; break;
+    case Request::Action::resume: checkpoint_->paused = false; break;
+    case Request::Action::rollback:
+      if (topology_->resize->rollback) return fail(ErrorKind::invalid, "the resize is already being rolled back");
+      checkpoint_->rollback = true;
+      checkpoint_->paused = false;
+      break;
+    case Request::Action::set_rate: {
+      if (request.keys_per_second == 0) return fail(ErrorKind::invalid, "set-rate: the rate must be above 0");
+      Topology next = *topology_;
+      next.spec.limits.move_keys_per_second = request.keys_per_second;
+      return publish(std::move(next));
+    }
+    case Request::Action::start: break;
+  }
+  status_.last_error.clear();
+  return save_checkpoint();
+}
+
+Status Leader::check_start(const Request& request) const {
+  if (!topology_) return fail(ErrorKind::invalid, "the cluster has no topology yet: apply a spec first");
+  if (topology_->resize) {
+    return fail(ErrorKind::invalid, fmt::format("resize {} is running: wait for it, or 'ringshift resize rollback'",
+                                                topology_->resize->id));
+  }
+  if (!request.spec) return fail(ErrorKind::invalid, "the request has no spec");
+  const topology::Spec& from = topology_->spec;
+  const topology::Spec& to = *request.spec;
+  if (to.cluster != from.cluster) {
+    return fail(ErrorKind::invalid, fmt::format("the spec is for cluster '{}', this is '{}'", to.cluster, from.cluster));
+  }
+  if (to.protocol != from.protocol || to.consistency != from.consistency) {
+    return fail(ErrorKind::invalid, "a resize changes members and placement, not protocol or consistency");
+  }
+  if (to.protocol != topology::Protocol::redis || to.consistency == topology::Consistency::none) {
+    return fail(ErrorKind::invalid, "a resize moves the data of Redis clusters with consistency strict or cache");
+  }
+  for (const topology::Member& member : to.members) {
+    const auto before = std::ranges::find(from.members, member.id, &topology::Member::id);
+    if (before != from.members.end() && before->address != member.address) {
+      return fail(ErrorKind::invalid, fmt::format("member {}: its address is {}, the new spec says {}; change addresses "
+                                                  "first, by 'ringshift topology apply'",
+                                                  member.id, before->address, member.address));
+    }
+  }
+  return topology::check_succession(from, to, request.force);
+}
+
+Status Leader::start(const Request& request) {
+  if (Status checked = check_start(request); !checked) return checked;
+  std::vector<double> steps = request.steps.empty() ? kDefaultSteps : request.steps;
+  if (Status checked = check_steps(steps); !checked) return checked;
+  const std::string id = fmt::format("{}-{}", topology_->fence.epoch + 1, topology_revision_);
+  Topology next = begin(*topology_, *request.spec, id, {});
+  if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
+  if (Status checked = check_memory(topology_->spec, *request.spec); !checked) return checked;
+  Result<RunIds> run_ids = members_.run_ids(all_members(next));
+  if (!run_ids) return std::unexpected(run_ids.error());
+  next.fence.run_ids = std::move(*run_ids);
+
+  checkpoint_.emplace();
+  checkpoint_->steps = std::move(steps);
+  checkpoint_->allow_foreign = request.allow_foreign;
+  checkpoint_->target = *request.spec;
+  status_ = ResizeStatus{};
+  status_.request_id = request.id;
+  status_.id = id;
+  pulls_seen_.clear();
+  pulled_bytes_seen_.clear();
+  count_pulls();
+  checkpoint_->keys_moved = checkpoint_->bytes_moved = 0;
+  estimate_keys_to_move(topology_->spec, *request.spec);
+
+  // Stamped before anybody is fenced (I4), and with every gate closed.
+  if (Status closed = close_gates(next); !closed) return closed;
+  std::vector<Op> also = {{Op::Kind::put, keys_.checkpoints() + id, to_json(*checkpoint_), 0},
+                          {Op::Kind::remove, keys_.request(), "", 0}};
+  if (Status published = publish(std::move(next), std::move(also)); !published) {
+    return fail(ErrorKind::stale, published.error().message);
+  }
+  base::log(LogLevel::info, "resize {} begins: {} members to {}", id, topology_->spec.members.size(),
+            checkpoint_->target.members.size());
+  tell(true);
+  return {};
+}
+
+}  // namespace ringshift::resize

@@ -1,0 +1,97 @@
+// What a controller does while it holds the lock: one loop that looks at requests, the spec and the topology,
+// and takes the next step. Any failure reads everything again and goes on from what the registry says.
+// Runs on the controller's thread alone.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coord/coordinator.h"
+#include "coord/keys.h"
+#include "resize/cluster_view.h"
+#include "resize/controller.h"
+#include "resize/members.h"
+#include "resize/mover.h"
+#include "resize/phases.h"
+#include "resize/status.h"
+
+namespace ringshift::resize {
+
+class Leader {
+ public:
+  // `may_lead`: false once the lock is lost or the process stops.
+  Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys, const ControllerOptions& options,
+         ClusterView& view, coord::Revision lock_revision, std::function<bool()> may_lead);
+  void run();
+
+ private:
+  // leader.cpp: the loop, requests, documents
+  Status load();
+  Status tick();
+  Status create_topology();
+  Status follow_spec();
+  Status handle_request(const coord::KeyValue& kv);
+  Status start(const Request& request);
+  Status check_start(const Request& request) const;
+  Status change_checkpoint(const Request& request);
+  Status answer_request(const coord::KeyValue& kv, const Request& request, const Status& answer);
+  // Writes the topology and whatever else belongs to it; `stale` when the lock or the topology moved on.
+  Status publish(topology::Topology next, std::vector<coord::Op> also = {});
+  Status write(std::vector<coord::Op> ops);
+  Status save_checkpoint();
+  [[nodiscard]] coord::Op checkpoint_op() const;
+  [[nodiscard]] bool request_waits() const;
+
+  // leader_steps.cpp: the phases
+  Status drive();
+  Status prepare();
+  Status check_members(const topology::Topology& next, bool allow_foreign);
+  Status check_memory(const topology::Spec& from, const topology::Spec& to);
+  Status copy_functions();
+  Status hold_and_open(topology::Topology held);
+  Status close_gates(const topology::Topology& next);
+  Status open_gates();
+  Status await_routers_and_fence();
+  Status roll_back();
+  Status move();
+  Status after_mover(Mover::Outcome outcome, const std::string& error);
+  Status book_progress();
+  Status switch_read_order();
+  Status check_stamps();
+  Status hold_again();
+  Result<bool> repair_stamps();
+  Status complete();
+  [[nodiscard]] std::vector<topology::Member> destinations() const;
+
+  // leader_status.cpp
+  void count_pulls();
+  void estimate_keys_to_move(const topology::Spec& from, const topology::Spec& to);
+  void tell(bool now);
+  [[nodiscard]] ResizeStatus current_status();
+
+  coord::Coordinator& coordinator_;
+  const coord::ClusterKeys& keys_;
+  const ControllerOptions& options_;
+  ClusterView& view_;
+  const coord::Revision lock_revision_;
+  const std::function<bool()> may_lead_;
+  const std::string connection_name_;
+
+  std::optional<topology::Topology> topology_;
+  coord::Revision topology_revision_ = 0;
+  std::optional<Checkpoint> checkpoint_;  // Of the resize under way.
+  ResizeStatus status_;
+  ResizeStatus told_;
+  std::chrono::steady_clock::time_point told_at_, stamps_checked_at_, moved_at_;
+  std::uint64_t moved_before_ = 0;
+  Mover::Progress progress_;                        // Of the mover at work.
+  std::map<std::string, std::uint64_t> pulls_seen_;  // Router id -> its counter when last seen.
+  std::map<std::string, std::uint64_t> pulled_bytes_seen_;
+  std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
+  Members members_;
+};
+
+}  // namespace ringshift::resize

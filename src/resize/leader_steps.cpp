@@ -1,0 +1,376 @@
+// The phases of a resize as the leader walks through them (RESIZE.md, "Phases").
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "coord/router_record.h"
+#include "resize/leader.h"
+#include "ringshift/diff.h"
+#include "ringshift/snapshot.h"
+#include "transfer/faults.h"
+#include "transfer/steps.h"
+
+namespace ringshift::resize {
+
+using base::LogLevel;
+using topology::Member;
+using topology::Phase;
+using topology::Topology;
+
+namespace {
+
+constexpr std::chrono::milliseconds kMoverTick{100};
+constexpr std::chrono::milliseconds kStampCheck{1000};
+constexpr std::chrono::milliseconds kPausedTick{250};
+constexpr std::chrono::milliseconds kFinalReports{1500};
+constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// "7.0.15" as a number that compares: 7000.
+int version_number(const std::string& version) {
+  int major = 0, minor = 0;
+  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) < 1) return 0;
+  return major * 1000 + minor;
+}
+
+}  // namespace
+
+std::vector<Member> Leader::destinations() const {
+  const topology::Resize& resize = *topology_->resize;
+  return resize.rollback ? topology_->spec.members : resize.members;
+}
+
+Status Leader::drive() {
+  const topology::Resize& resize = *topology_->resize;
+  if (checkpoint_->rollback && !resize.rollback) return roll_back();
+  if (!checkpoint_->prepared) return prepare();
+  tell(false);
+  if (resize.phase == Phase::dual) return move();
+  if (resize.phase == Phase::hold) {
+    // A barrier that was not completed: again, in a new step.
+    Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+    if (!run_ids) return std::unexpected(run_ids.error());
+    return hold_and_open(hold(*topology_, resize.active, std::move(*run_ids)));
+  }
+  if (checkpoint_->paused) {
+    static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
+    return {};
+  }
+  const std::size_t step = next_step(checkpoint_->steps, resize.done);
+  if (resize.rollback || step == checkpoint_->steps.size()) return complete();
+  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  if (!run_ids) return std::unexpected(run_ids.error());
+  return hold_and_open(hold(*topology_, slices_of_step(checkpoint_->steps, step), std::move(*run_ids)));
+}
+
+Status Leader::check_members(const Topology& next, bool allow_foreign) {
+  int oldest_destination = 1 << 30, newest_source = 0;
+  for (const Member& member : all_members(next)) {
+    if (Status checked = members_.check(member, allow_foreign); !checked) return checked;
+    const Result<std::string> text = members_.info(member, "server", "redis_version");
+    if (!text) return std::unexpected(text.error());
+    const int version = version_number(*text);
+    const auto same = [&](const Member& other) { return other.id == member.id; };
+    if (std::ranges::any_of(next.resize->members, same)) oldest_destination = std::min(oldest_destination, version);
+    if (std::ranges::any_of(next.spec.members, same)) newest_source = std::max(newest_source, version);
+  }
+  if (oldest_destination < newest_source) {
+    return fail(ErrorKind::invalid, "a member that receives keys runs an older Redis than one that gives them, and "
+                                    "RESTORE could refuse its DUMP: upgrade it first");
+  }
+  return {};
+}
+
+// What a member will receive, by the sources' memory and the share that leaves them, must fit its maxmemory.
+Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to) {
+  const Result<topology::Diff> diff = topology::diff(from, to);
+  const Result<topology::Shares> shares = topology::shares(from);
+  if (!diff || !shares) return {};
+  std::map<std::string, double> incoming;
+  for (const topology::PairShare& pair : diff->pairs) {
+    const auto source = std::ranges::find(from.members, pair.from, &Member::id);
+    if (source == from.members.end()) continue;
+    const double share = shares->shares[static_cast<std::size_t>(source - from.members.begin())];
+    const Result<std::string> used = members_.info(*source, "memory", "used_memory_dataset");
+    if (!used) return std::unexpected(used.error());
+    if (share > 0) incoming[pair.to] += std::atof(used->c_str()) * pair.share / share;
+  }
+  for (const Member& member : to.members) {
+    const Result<std::string> maximum = members_.info(member, "memory", "maxmemory");
+    const Result<std::string> used = members_.info(member, "memory", "used_memory");
+    if (!maximum || !used) return std::unexpected((maximum ? used : maximum).error());
+    const double limit = std::atof(maximum->c_str());
+    const double needed = std::atof(used->c_str()) + incoming[member.id];
+    if (limit > 0 && needed > limit) {
+      return fail(ErrorKind::invalid, fmt::format("member {} ({}): would need about {:.0f} MiB, and its maxmemory is "
+                                                  "{:.0f} MiB: raise it, or give the member a lower weight",
+                                                  member.id, member.address, needed / 1048576, limit / 1048576));
+    }
+  }
+  return {};
+}
+
+Status Leader::prepare() {
+  if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+  const topology::Version version{1, static_cast<std::uint64_t>(topology_revision_)};
+  auto snapshot = topology::Snapshot::compile(*topology_, version);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  for (const Member& member : topology_->resize->members) {
+    const Result<std::uint64_t> purged = members_.purge(member, **snapshot);
+    if (!purged) return std::unexpected(purged.error());
+    if (*purged != 0) base::log(LogLevel::warning, "member {}: {} leftover keys removed", member.id, *purged);
+  }
+  if (Status copied = copy_functions(); !copied) return copied;
+  checkpoint_->prepared = true;
+  return save_checkpoint();
+}
+
+// New members get the functions that the old ones have. Scripts cannot be listed; clients load them again.
+Status Leader::copy_functions() {
+  const auto dump = members_.call(topology_->spec.members.front(), {"FUNCTION", "DUMP"});
+  if (!dump) {
+    base::log(LogLevel::info, "functions are not copied: {}", dump.error().message);  // Redis before 7.
+    return {};
+  }
+  for (const Member& member : topology_->resize->members) {
+    const auto same = [&](const Member& other) { return other.id == member.id; };
+    if (std::ranges::any_of(topology_->spec.members, same)) continue;
+    const auto restored = members_.call(member, {"FUNCTION", "RESTORE", dump->text, "REPLACE"});
+    if (!restored) return std::unexpected(restored.error());
+  }
+  return {};
+}
+
+Status Leader::close_gates(const Topology& next) {
+  for (const Member& member : all_members(next)) {
+    if (Status set = members_.set_stamp(member, next.fence, /*open=*/false); !set) return set;
+  }
+  return {};
+}
+
+Status Leader::open_gates() {
+  for (const Member& member : destinations()) {
+    if (Status set = members_.set_stamp(member, topology_->fence, /*open=*/true); !set) return set;
+  }
+  return {};
+}
+
+// HOLD, in the order that matters: stamps on every member, HOLD, all routers acknowledge or are fenced,
+// connections of the dead are killed, gates open, DUAL.
+Status Leader::hold_and_open(Topology held) {
+  // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
+  const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
+  if (Status closed = close_gates(held); !closed) return closed;
+  if (transfer::broken(transfer::Fault::no_hold)) {
+    topology_->fence = held.fence;
+    if (Status opened = open_gates(); !opened) return opened;
+    checkpoint_->opened = true;
+    return publish(dual(held), {checkpoint_op()});
+  }
+  const auto started = std::chrono::steady_clock::now();
+  if (Status published = publish(std::move(held)); !published) return published;
+  Status fenced = await_routers_and_fence();
+  if (fenced) fenced = open_gates();
+  if (!fenced) {
+    if (may_call_off && fenced.error().kind != ErrorKind::stale) {
+      if (Status off = publish(call_off(*topology_)); !off) return off;
+    }
+    return fenced;
+  }
+  checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
+  if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
+  checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, milliseconds_since(started));
+  status_.last_error.clear();
+  return save_checkpoint();
+}
+
+Status Leader::await_routers_and_fence() {
+  // Read after the publish: a router that is not in the list registers later, and reads the topology later
+  // still, so it begins with what was just published.
+  const Result<coord::Range> listed = coordinator_.list(keys_.routers());
+  if (!listed) return std::unexpected(listed.error());
+  const std::string prefix = keys_.routers();
+  std::set<std::string> seen, waiting, allowed = {connection_name_};
+  for (const coord::KeyValue& kv : listed->kvs) waiting.insert(kv.key);
+  const std::function<bool()> all_there = [&] {
+    for (auto it = waiting.begin(); it != waiting.end();) {
+      const auto kv = view_.get(*it);
+      const auto record = kv ? coord::parse_router_record(kv->value) : fail(ErrorKind::not_found, "");
+      const bool acknowledged = record && record->revision >= topology_revision_;
+      if (acknowledged) allowed.insert("rs:" + it->substr(prefix.size()));
+      if (kv) seen.insert(*it);
+      const bool gone = !kv && seen.contains(*it);  // Its lease is over: it is fenced, not waited for.
+      it = acknowledged || gone ? waiting.erase(it) : std::next(it);
+    }
+    return waiting.empty() || !may_lead_();
+  };
+  const bool all = view_.wait(options_.fence_timeout, all_there);
+  if (!may_lead_()) return fail(ErrorKind::stale, "the lock was lost during a barrier");
+  for (const std::string& key : waiting) {
+    base::log(LogLevel::warning, "router {} did not acknowledge within {} ms: {}", key.substr(prefix.size()),
+              options_.fence_timeout.count(),
+              topology_->spec.consistency == topology::Consistency::strict ? "fencing it" : "going on without it");
+  }
+  if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
+  for (const Member& member : all_members(*topology_)) {
+    const Result<std::uint64_t> killed = members_.fence(member, allowed);
+    if (!killed) return std::unexpected(killed.error());
+    checkpoint_->fences += *killed;
+  }
+  return {};
+}
+
+Status Leader::roll_back() {
+  if (!checkpoint_->opened) {
+    base::log(LogLevel::info, "resize {}: dropped before any key moved", topology_->resize->id);
+    return complete();
+  }
+  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  if (!run_ids) return std::unexpected(run_ids.error());
+  base::log(LogLevel::info, "resize {}: rolling back", topology_->resize->id);
+  return hold_and_open(begin_rollback(*topology_, std::move(*run_ids)));
+}
+
+// DUAL: the mover works until nothing is left; then the gate closes, and only then NEW is published (I10).
+Status Leader::move() {
+  if (checkpoint_->paused) {
+    static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
+    return check_stamps();
+  }
+  const topology::Version version{1, static_cast<std::uint64_t>(topology_revision_)};
+  auto snapshot = topology::Snapshot::compile(*topology_, version);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  const topology::Limits& limits = topology_->spec.limits;
+  const base::TimePoint now = std::chrono::steady_clock::now();
+  key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
+  byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
+  auto mover = std::make_unique<Mover>(
+      *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get()});
+  Result<bool> stamps_good = true;
+  Status read_order;
+  while (!mover->wait(kMoverTick)) {
+    progress_ = mover->progress();
+    tell(false);
+    if (stamps_good && *stamps_good) stamps_good = repair_stamps();
+    if (read_order) read_order = switch_read_order();
+    if (request_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order) mover->stop();
+  }
+  const Mover::Outcome outcome = mover->outcome();
+  const std::string error = mover->error();
+  progress_ = mover->progress();
+  mover.reset();  // Its connections are ours by name: it must be gone before any barrier.
+  if (Status saved = book_progress(); !saved) return saved;
+  if (!read_order) return read_order;
+  if (!stamps_good) return std::unexpected(stamps_good.error());
+  if (!*stamps_good) return hold_again();
+  return after_mover(outcome, error);
+}
+
+Status Leader::book_progress() {
+  checkpoint_->keys_moved += progress_.moved;
+  checkpoint_->bytes_moved += progress_.bytes;
+  for (const auto& [pair, moved] : progress_.pairs) checkpoint_->pairs[pair] += moved;
+  for (const std::string& key : progress_.big_keys) checkpoint_->big_keys.insert(key);
+  progress_ = {};
+  return save_checkpoint();
+}
+
+// Once most of a step's keys have moved, a read asks NEW first, so that most reads still take one round trip.
+Status Leader::switch_read_order() {
+  const topology::Resize& resize = *topology_->resize;
+  if (resize.read_order == topology::ReadOrder::new_first || resize.rollback) return {};
+  const double share = static_cast<double>(topology::count(resize.active)) / topology::kSliceCount;
+  const double expected = static_cast<double>(checkpoint_->keys_to_move) * share;
+  if (expected < kReadOrderKeysMin || static_cast<double>(progress_.moved) < expected / 2) return {};
+  Topology next = *topology_;
+  next.resize->read_order = topology::ReadOrder::new_first;
+  return publish(std::move(next));
+}
+
+Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
+  switch (outcome) {
+    case Mover::Outcome::clean: {
+      if (Status closed = close_gates(*topology_); !closed) return closed;
+      return publish(settle(*topology_));
+    }
+    case Mover::Outcome::stopped: return {};
+    case Mover::Outcome::gated:
+    case Mover::Outcome::restarted: stamps_checked_at_ = {}; return check_stamps();
+    case Mover::Outcome::failed:
+      // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
+      status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";
+      checkpoint_->paused = true;
+      return save_checkpoint();
+    case Mover::Outcome::unreachable: return fail(ErrorKind::retryable, error);
+  }
+  return {};
+}
+
+// A member that restarted lost its stamp, or brought an old one back from a dump: transfers stop there by
+// themselves, and the slices go back through HOLD.
+Status Leader::check_stamps() {
+  const Result<bool> good = repair_stamps();
+  if (!good) return std::unexpected(good.error());
+  return *good ? Status{} : hold_again();
+}
+
+Status Leader::hold_again() {
+  base::log(LogLevel::warning, "a member restarted during the resize: back through HOLD");
+  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  if (!run_ids) return std::unexpected(run_ids.error());
+  return hold_and_open(hold(*topology_, topology_->resize->active, std::move(*run_ids)));
+}
+
+// False when a member restarted. A stamp that was evicted is set again. At most once a second.
+Result<bool> Leader::repair_stamps() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - stamps_checked_at_ < kStampCheck) return true;
+  stamps_checked_at_ = now;
+  const Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  if (!run_ids) return std::unexpected(run_ids.error());
+  if (*run_ids != topology_->fence.run_ids) return false;
+  for (const Member& member : destinations()) {
+    const Result<std::string> stamp = members_.stamp(member);
+    if (!stamp) return std::unexpected(stamp.error());
+    if (*stamp == transfer::open_stamp(topology_->fence, member.id)) continue;
+    base::log(LogLevel::warning, "member {}: stamp '{}' set again", member.id, *stamp);
+    if (Status set = members_.set_stamp(member, topology_->fence, /*open=*/true); !set) return std::unexpected(set.error());
+  }
+  return true;
+}
+
+Status Leader::complete() {
+  const bool rolled_back = checkpoint_->rollback;
+  const std::string id = topology_->resize->id;
+  std::vector<coord::Op> also = {{coord::Op::Kind::remove, keys_.checkpoints() + id, "", 0}};
+  Topology last = finish(*topology_);
+  // The operator's spec follows, so that the next `topology apply` starts from what is.
+  if (!rolled_back) also.push_back({coord::Op::Kind::put, keys_.spec(), topology::to_json(last.spec), 0});
+  if (Status published = publish(std::move(last), std::move(also)); !published) return published;
+  // The routers' last figures come with their acknowledgement.
+  const std::function<bool()> all_told = [&] {
+    return std::ranges::all_of(view_.under(keys_.routers()), [&](const auto& entry) {
+      const auto record = coord::parse_router_record(entry.second.value);
+      return record && record->revision >= topology_revision_;
+    });
+  };
+  static_cast<void>(view_.wait(kFinalReports, all_told));
+  count_pulls();
+  status_ = current_status();
+  status_.state = "finished";
+  status_.rolled_back = rolled_back;
+  status_.phase = "";
+  status_.step = status_.steps;
+  status_.eta_seconds = status_.keys_per_second = 0;
+  checkpoint_.reset();
+  base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
+  tell(true);
+  return {};
+}
+
+}  // namespace ringshift::resize

@@ -1,0 +1,218 @@
+#include "resize/members.h"
+
+#include <fmt/format.h>
+
+#include "base/encoding.h"
+#include "transfer/steps.h"
+
+namespace ringshift::resize {
+
+using backend::SyncClient;
+using protocol::resp::Value;
+using topology::Member;
+
+namespace {
+
+constexpr std::chrono::milliseconds kConnectTimeout{1000};
+constexpr std::chrono::milliseconds kRequestTimeout{2000};
+constexpr std::string_view kScanCount = "1000";
+
+std::unexpected<Error> about(const Member& member, const Error& error) {
+  return fail(error.kind, fmt::format("member {} ({}): {}", member.id, member.address, error.message));
+}
+
+}  // namespace
+
+Result<SyncClient*> Members::client(const Member& member) {
+  Connection& connection = connections_[member.id];
+  if (connection.client != nullptr && connection.address == member.address) return connection.client.get();
+  backend::SyncOptions options;
+  options.connect_timeout = kConnectTimeout;
+  options.request_timeout = kRequestTimeout;
+  options.name = name_;
+  auto made = SyncClient::connect(member.address, options);
+  if (!made) return about(member, made.error());
+  connection = {member.address, std::move(*made)};
+  return connection.client.get();
+}
+
+Result<Value> Members::call_raw(const Member& member, const std::string& command) {
+  Result<SyncClient*> connected = client(member);
+  if (!connected) return std::unexpected(connected.error());
+  Result<std::vector<Value>> replies = (*connected)->pipeline(command, 1);
+  if (!replies) {
+    connections_.erase(member.id);
+    return about(member, replies.error());
+  }
+  if (replies->front().is_error()) {
+    return about(member, Error{ErrorKind::retryable, replies->front().text});
+  }
+  return std::move(replies->front());
+}
+
+Result<Value> Members::call(const Member& member, std::initializer_list<std::string_view> arguments) {
+  std::string command;
+  protocol::resp::append_command(command, arguments);
+  return call_raw(member, command);
+}
+
+std::string info_field(std::string_view info, std::string_view field) {
+  std::size_t at = 0;
+  while (at < info.size()) {
+    std::size_t end = info.find("\r\n", at);
+    if (end == std::string_view::npos) end = info.size();
+    const std::string_view line = info.substr(at, end - at);
+    if (line.size() > field.size() && line.starts_with(field) && line[field.size()] == ':') {
+      return std::string(line.substr(field.size() + 1));
+    }
+    at = end + 2;
+  }
+  return "";
+}
+
+Result<std::string> Members::info(const Member& member, std::string_view section, std::string_view field) {
+  const Result<Value> reply = call(member, {"INFO", section});
+  if (!reply) return std::unexpected(reply.error());
+  return info_field(reply->text, field);
+}
+
+Result<std::string> Members::run_id(const Member& member) {
+  Result<std::string> id = info(member, "server", "run_id");
+  if (id && id->empty()) return about(member, Error{ErrorKind::invalid, "INFO server has no run_id"});
+  return id;
+}
+
+Result<RunIds> Members::run_ids(const std::vector<Member>& members) {
+  RunIds ids;
+  for (const Member& member : members) {
+    Result<std::string> id = run_id(member);
+    if (!id) return std::unexpected(id.error());
+    ids[member.id] = std::move(*id);
+  }
+  return ids;
+}
+
+Status Members::set_stamp(const Member& member, const topology::Fence& fence, bool open) {
+  const std::string stamp =
+      open ? transfer::open_stamp(fence, member.id) : transfer::closed_stamp(fence, member.id);
+  std::string command;
+  transfer::append_set_stamp(command, fence, stamp);
+  const Result<Value> reply = call_raw(member, command);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->text == "STALE") {
+    return about(member, Error{ErrorKind::stale, "has the stamp of a later step: another controller is at work"});
+  }
+  return {};
+}
+
+Result<std::string> Members::stamp(const Member& member) {
+  Result<Value> reply = call(member, {"GET", transfer::kStampKey});
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(reply->text);
+}
+
+std::vector<ClientEntry> parse_client_list(std::string_view text) {
+  std::vector<ClientEntry> entries;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) end = text.size();
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    ClientEntry entry;
+    while (!line.empty()) {
+      const std::size_t space = line.find(' ');
+      const std::string_view field = line.substr(0, space);
+      line = space == std::string_view::npos ? std::string_view{} : line.substr(space + 1);
+      const std::size_t equals = field.find('=');
+      if (equals == std::string_view::npos) continue;
+      const std::string_view name = field.substr(0, equals);
+      const std::string_view value = field.substr(equals + 1);
+      if (name == "id") entry.id = value;
+      if (name == "name") entry.name = value;
+      if (name == "addr") entry.address = value;
+      if (name == "flags") entry.flags = value;
+      if (name == "cmd") entry.command = value;
+    }
+    if (!entry.id.empty()) entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Result<std::vector<ClientEntry>> Members::clients(const Member& member) {
+  const Result<Value> reply = call(member, {"CLIENT", "LIST"});
+  if (!reply) return std::unexpected(reply.error());
+  return parse_client_list(reply->text);
+}
+
+Result<std::uint64_t> Members::fence(const Member& member, const std::set<std::string>& allowed) {
+  const Result<std::vector<ClientEntry>> entries = clients(member);
+  if (!entries) return std::unexpected(entries.error());
+  std::uint64_t killed = 0;
+  for (const ClientEntry& entry : *entries) {
+    if (!entry.name.starts_with(transfer::kReservedPrefix) || allowed.contains(entry.name)) continue;
+    const Result<Value> reply = call(member, {"CLIENT", "KILL", "ID", entry.id});
+    if (!reply) return std::unexpected(reply.error());
+    killed += static_cast<std::uint64_t>(reply->integer);  // 0 when it left by itself.
+  }
+  return killed;
+}
+
+Result<std::uint64_t> Members::key_count(const Member& member) {
+  const Result<Value> reply = call(member, {"DBSIZE"});
+  if (!reply) return std::unexpected(reply.error());
+  return static_cast<std::uint64_t>(reply->integer);
+}
+
+Status Members::check(const Member& member, bool allow_foreign) {
+  const Result<Value> eval = call(member, {"EVAL", "return {redis.call('DUMP',KEYS[1])}", "1", transfer::kStampKey});
+  if (!eval) {
+    return fail(ErrorKind::denied, eval.error().message + "; a resize needs EVAL, DUMP and RESTORE on every member");
+  }
+  const Result<Value> keyspace = call(member, {"INFO", "keyspace"});
+  if (!keyspace) return std::unexpected(keyspace.error());
+  for (int db = 1; db < 16; ++db) {
+    if (info_field(keyspace->text, fmt::format("db{}", db)).empty()) continue;
+    return fail(ErrorKind::invalid, fmt::format("member {} ({}): database {} has keys; a resize moves database 0 only: "
+                                                "empty or move the others first", member.id, member.address, db));
+  }
+  const Result<std::vector<ClientEntry>> entries = clients(member);
+  if (!entries) {
+    return fail(ErrorKind::denied, entries.error().message + "; a strict resize needs CLIENT LIST and CLIENT KILL");
+  }
+  for (const ClientEntry& entry : *entries) {
+    const bool link = entry.flags.find_first_of("SMO") != std::string::npos;  // Replication, MONITOR.
+    if (allow_foreign || link || entry.name.starts_with(transfer::kReservedPrefix)) continue;
+    return fail(ErrorKind::invalid,
+                fmt::format("member {} ({}): client {} from {} is not ours (last command {}); a client that writes "
+                            "around the proxies loses data in a resize: disconnect it, or say --allow-foreign",
+                            member.id, member.address, entry.id, entry.address, entry.command));
+  }
+  return {};
+}
+
+Result<std::uint64_t> Members::purge(const Member& member, const topology::Snapshot& snapshot) {
+  const topology::MemberIndex self = snapshot.index_of(member.id);
+  std::uint64_t purged = 0;
+  std::string cursor = "0";
+  do {
+    const Result<Value> page = call(member, {"SCAN", cursor, "COUNT", kScanCount});
+    if (!page) return std::unexpected(page.error());
+    if (page->items.size() != 2) return about(member, Error{ErrorKind::internal, "SCAN answered what is no page"});
+    cursor = page->items[0].text;
+    std::vector<std::string_view> leftovers = {"UNLINK"};
+    for (const Value& key : page->items[1].items) {
+      if (key.text.starts_with(transfer::kReservedPrefix)) continue;
+      if (snapshot.owner_after(key.text) == self && snapshot.owner_before(key.text) != self) leftovers.push_back(key.text);
+    }
+    if (leftovers.size() == 1) continue;
+    std::string command;
+    protocol::resp::append_command(command, leftovers);
+    const Result<Value> reply = call_raw(member, command);
+    if (!reply) return std::unexpected(reply.error());
+    purged += static_cast<std::uint64_t>(reply->integer);
+  } while (cursor != "0");
+  return purged;
+}
+
+}  // namespace ringshift::resize

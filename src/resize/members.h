@@ -1,0 +1,65 @@
+// The controller's side of members: one named, blocking connection to each, and the few things that a resize
+// asks of a member. Not thread-safe; the mover has its own connections.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/sync_client.h"
+#include "resize/phases.h"
+#include "ringshift/snapshot.h"
+
+namespace ringshift::resize {
+
+struct ClientEntry {
+  std::string id, name, address, flags, command;
+};
+
+class Members {
+ public:
+  // `name`: for CLIENT SETNAME, "rs:<controller id>".
+  explicit Members(std::string name) : name_(std::move(name)) {}
+
+  // A live connection; made anew when the last one broke or the address changed.
+  [[nodiscard]] Result<backend::SyncClient*> client(const topology::Member& member);
+  // One call; the connection is dropped when it fails, so that the next call makes a new one.
+  [[nodiscard]] Result<protocol::resp::Value> call(const topology::Member& member,
+                                                   std::initializer_list<std::string_view> arguments);
+  [[nodiscard]] Result<protocol::resp::Value> call_raw(const topology::Member& member, const std::string& command);
+
+  [[nodiscard]] Result<std::string> run_id(const topology::Member& member);
+  [[nodiscard]] Result<RunIds> run_ids(const std::vector<topology::Member>& members);
+  // Closed or open; refused as `stale` when the member has the stamp of a later step.
+  [[nodiscard]] Status set_stamp(const topology::Member& member, const topology::Fence& fence, bool open);
+  [[nodiscard]] Result<std::string> stamp(const topology::Member& member);  // "" when there is none.
+  [[nodiscard]] Result<std::vector<ClientEntry>> clients(const topology::Member& member);
+  // Kills every connection of ours (named rs:...) whose name is not in `allowed`; gives how many.
+  [[nodiscard]] Result<std::uint64_t> fence(const topology::Member& member, const std::set<std::string>& allowed);
+  [[nodiscard]] Result<std::uint64_t> key_count(const topology::Member& member);
+
+  // A field of INFO: "" when absent.
+  [[nodiscard]] Result<std::string> info(const topology::Member& member, std::string_view section,
+                                         std::string_view field);
+
+  // REQUIRES for a forward resize: checks what PREP checks (RESIZE.md), naming the member and the fix.
+  [[nodiscard]] Status check(const topology::Member& member, bool allow_foreign);
+  // Removes from `member` the keys that the target gives to it and the present topology does not (I0).
+  [[nodiscard]] Result<std::uint64_t> purge(const topology::Member& member, const topology::Snapshot& snapshot);
+
+ private:
+  struct Connection {
+    std::string address;
+    std::unique_ptr<backend::SyncClient> client;
+  };
+  const std::string name_;
+  std::map<std::string, Connection> connections_;
+};
+
+// The lines of CLIENT LIST.
+[[nodiscard]] std::vector<ClientEntry> parse_client_list(std::string_view text);
+// The value of "field:" in an INFO reply; "" when absent.
+[[nodiscard]] std::string info_field(std::string_view info, std::string_view field);
+
+}  // namespace ringshift::resize

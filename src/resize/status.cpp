@@ -1,0 +1,189 @@
+#include "resize/status.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "resize/phases.h"
+
+namespace ringshift::resize {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate"};
+
+Result<json> parse_object(std::string_view text, std::string_view what) {
+  json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return fail(ErrorKind::invalid, fmt::format("{}: not a JSON object", what));
+  return parsed;
+}
+
+// The member `name` if it has the type of `fallback`, else `fallback`: the writers are ours, but the registry
+// is open to others, and nothing in it may end the controller.
+template <class T>
+T field(const json& object, const char* name, T fallback) {
+  const auto found = object.find(name);
+  if (found == object.end()) return fallback;
+  try {
+    return found->get<T>();
+  } catch (const json::exception&) {
+    return fallback;
+  }
+}
+
+json pairs_json(const std::vector<PairProgress>& pairs) {
+  json out = json::array();
+  for (const PairProgress& pair : pairs) out.push_back({{"from", pair.from}, {"to", pair.to}, {"moved", pair.moved}});
+  return out;
+}
+
+std::vector<PairProgress> pairs_of(const json& object) {
+  std::vector<PairProgress> out;
+  const auto pairs = object.find("pairs");
+  if (pairs == object.end() || !pairs->is_array()) return out;
+  for (const json& pair : *pairs) {
+    if (!pair.is_object()) continue;
+    out.push_back({field<std::string>(pair, "from", ""), field<std::string>(pair, "to", ""),
+                   field<std::uint64_t>(pair, "moved", 0)});
+  }
+  return out;
+}
+
+Result<topology::Spec> spec_of(const json& object, std::string_view what) {
+  return topology::parse_spec(object.at("spec").dump(), what);
+}
+
+}  // namespace
+
+std::string to_json(const Request& request) {
+  json out = {{"id", request.id}, {"action", kActions[static_cast<int>(request.action)]}};
+  if (request.spec) out["spec"] = json::parse(topology::to_json(*request.spec));
+  if (!request.steps.empty()) out["steps"] = request.steps;
+  if (request.allow_foreign) out["allow_foreign"] = true;
+  if (request.force) out["force"] = true;
+  if (request.keys_per_second != 0) out["keys_per_second"] = request.keys_per_second;
+  return out.dump();
+}
+
+Result<Request> parse_request(std::string_view text) {
+  Result<json> object = parse_object(text, "request");
+  if (!object) return std::unexpected(object.error());
+  Request request;
+  request.id = field<std::string>(*object, "id", "");
+  const auto action = field<std::string>(*object, "action", "");
+  bool known = false;
+  for (int i = 0; i < 5; ++i) {
+    if (action != kActions[i]) continue;
+    request.action = static_cast<Request::Action>(i);
+    known = true;
+  }
+  if (!known) {
+    return fail(ErrorKind::invalid, fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate", action));
+  }
+  if (object->contains("spec")) {
+    Result<topology::Spec> spec = spec_of(*object, "request");
+    if (!spec) return std::unexpected(spec.error());
+    request.spec = std::move(*spec);
+  }
+  request.steps = field<std::vector<double>>(*object, "steps", {});
+  request.allow_foreign = field<bool>(*object, "allow_foreign", false);
+  request.force = field<bool>(*object, "force", false);
+  request.keys_per_second = field<std::uint64_t>(*object, "keys_per_second", 0);
+  return request;
+}
+
+std::string to_json(const ResizeStatus& status) {
+  return json{{"state", status.state},
+              {"id", status.id},
+              {"version", status.version},
+              {"step", status.step},
+              {"steps", status.steps},
+              {"phase", status.phase},
+              {"keys_moved", status.keys_moved},
+              {"keys_to_move", status.keys_to_move},
+              {"bytes_moved", status.bytes_moved},
+              {"keys_per_second", status.keys_per_second},
+              {"eta_seconds", status.eta_seconds},
+              {"hold_ms_max", status.hold_ms_max},
+              {"fences", status.fences},
+              {"pairs", pairs_json(status.pairs)},
+              {"big_keys", status.big_keys},
+              {"last_error", status.last_error},
+              {"rolled_back", status.rolled_back},
+              {"request_id", status.request_id},
+              {"request_error", status.request_error}}
+      .dump();
+}
+
+Result<ResizeStatus> parse_status(std::string_view text) {
+  Result<json> object = parse_object(text, "status");
+  if (!object) return std::unexpected(object.error());
+  ResizeStatus status;
+  status.state = field<std::string>(*object, "state", "idle");
+  status.id = field<std::string>(*object, "id", "");
+  status.version = field<std::string>(*object, "version", "");
+  status.step = field<std::uint64_t>(*object, "step", 0);
+  status.steps = field<std::uint64_t>(*object, "steps", 0);
+  status.phase = field<std::string>(*object, "phase", "");
+  status.keys_moved = field<std::uint64_t>(*object, "keys_moved", 0);
+  status.keys_to_move = field<std::uint64_t>(*object, "keys_to_move", 0);
+  status.bytes_moved = field<std::uint64_t>(*object, "bytes_moved", 0);
+  status.keys_per_second = field<double>(*object, "keys_per_second", 0);
+  status.eta_seconds = field<double>(*object, "eta_seconds", 0);
+  status.hold_ms_max = field<double>(*object, "hold_ms_max", 0);
+  status.fences = field<std::uint64_t>(*object, "fences", 0);
+  status.big_keys = field<std::vector<std::string>>(*object, "big_keys", {});
+  status.last_error = field<std::string>(*object, "last_error", "");
+  status.rolled_back = field<bool>(*object, "rolled_back", false);
+  status.request_id = field<std::string>(*object, "request_id", "");
+  status.request_error = field<std::string>(*object, "request_error", "");
+  status.pairs = pairs_of(*object);
+  return status;
+}
+
+std::string to_json(const Checkpoint& checkpoint) {
+  std::vector<PairProgress> pairs;
+  for (const auto& [pair, moved] : checkpoint.pairs) pairs.push_back({pair.first, pair.second, moved});
+  return json{{"steps", checkpoint.steps},
+              {"prepared", checkpoint.prepared},
+              {"opened", checkpoint.opened},
+              {"paused", checkpoint.paused},
+              {"allow_foreign", checkpoint.allow_foreign},
+              {"keys_moved", checkpoint.keys_moved},
+              {"keys_to_move", checkpoint.keys_to_move},
+              {"bytes_moved", checkpoint.bytes_moved},
+              {"fences", checkpoint.fences},
+              {"hold_ms_max", checkpoint.hold_ms_max},
+              {"rollback", checkpoint.rollback},
+              {"pairs", pairs_json(pairs)},
+              {"big_keys", checkpoint.big_keys},
+              {"spec", json::parse(topology::to_json(checkpoint.target))}}
+      .dump();
+}
+
+Result<Checkpoint> parse_checkpoint(std::string_view text) {
+  Result<json> object = parse_object(text, "checkpoint");
+  if (!object) return std::unexpected(object.error());
+  if (!object->contains("spec")) return fail(ErrorKind::invalid, "checkpoint: has no 'spec'");
+  Result<topology::Spec> target = spec_of(*object, "checkpoint");
+  if (!target) return std::unexpected(target.error());
+  Checkpoint checkpoint;
+  checkpoint.target = std::move(*target);
+  checkpoint.steps = field<std::vector<double>>(*object, "steps", kDefaultSteps);
+  checkpoint.prepared = field<bool>(*object, "prepared", false);
+  checkpoint.opened = field<bool>(*object, "opened", false);
+  checkpoint.paused = field<bool>(*object, "paused", false);
+  checkpoint.allow_foreign = field<bool>(*object, "allow_foreign", false);
+  checkpoint.keys_moved = field<std::uint64_t>(*object, "keys_moved", 0);
+  checkpoint.keys_to_move = field<std::uint64_t>(*object, "keys_to_move", 0);
+  checkpoint.bytes_moved = field<std::uint64_t>(*object, "bytes_moved", 0);
+  checkpoint.fences = field<std::uint64_t>(*object, "fences", 0);
+  checkpoint.hold_ms_max = field<double>(*object, "hold_ms_max", 0);
+  checkpoint.rollback = field<bool>(*object, "rollback", false);
+  for (const PairProgress& pair : pairs_of(*object)) checkpoint.pairs[{pair.from, pair.to}] = pair.moved;
+  checkpoint.big_keys = field<std::set<std::string>>(*object, "big_keys", {});
+  return checkpoint;
+}
+
+}  // namespace ringshift::resize

@@ -1,0 +1,73 @@
+// What operators ask of the controller and what it tells them: the JSON of the `request`, `status` and
+// `checkpoint/` keys. `resize status --json` prints the status as it stands (DESIGN, section 9).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ringshift/topology.h"
+
+namespace ringshift::resize {
+
+struct Request {
+  enum class Action { start, pause, resume, rollback, set_rate };
+  std::string id;  // Chosen by the sender; the status answers to it.
+  Action action = Action::start;
+  std::optional<topology::Spec> spec;   // start
+  std::vector<double> steps;            // start; empty means the default
+  bool allow_foreign = false;           // start: clients that are not ours may stay connected.
+  bool force = false;                   // start: more than half of the members may vanish.
+  std::uint64_t keys_per_second = 0;    // set_rate
+};
+[[nodiscard]] std::string to_json(const Request& request);
+[[nodiscard]] Result<Request> parse_request(std::string_view json);
+
+struct PairProgress {
+  std::string from, to;
+  std::uint64_t moved = 0;
+};
+
+struct ResizeStatus {
+  std::string state = "idle";  // idle|preparing|running|paused|rolling_back|finished|failed
+  std::string id;              // Of the resize.
+  std::string version;         // Of the topology.
+  std::uint64_t step = 0, steps = 0;  // step 1 is the first.
+  std::string phase;           // prep|hold|dual|new, or "" when idle.
+  std::uint64_t keys_moved = 0, keys_to_move = 0, bytes_moved = 0;
+  double keys_per_second = 0, eta_seconds = 0, hold_ms_max = 0;
+  std::uint64_t fences = 0;    // Connections killed because their router did not acknowledge.
+  std::vector<PairProgress> pairs;
+  std::vector<std::string> big_keys;
+  std::string last_error;
+  bool rolled_back = false;    // With state finished: the cluster is as it was before.
+  std::string request_id, request_error;  // The last request that was handled; "" when it was accepted.
+  bool operator==(const ResizeStatus&) const = default;
+};
+inline bool operator==(const PairProgress& a, const PairProgress& b) {
+  return a.from == b.from && a.to == b.to && a.moved == b.moved;
+}
+[[nodiscard]] std::string to_json(const ResizeStatus& status);
+[[nodiscard]] Result<ResizeStatus> parse_status(std::string_view json);
+
+// What a controller must know to go on where another one died, beside the topology itself.
+struct Checkpoint {
+  std::vector<double> steps;
+  bool prepared = false;
+  bool opened = false;  // DUAL was published once: the resize can no longer be dropped, only rolled back.
+  bool paused = false;
+  bool allow_foreign = false;
+  std::uint64_t keys_moved = 0, keys_to_move = 0, bytes_moved = 0, fences = 0;
+  double hold_ms_max = 0;
+  bool rollback = false;  // Asked for; the topology says when it has begun.
+  std::map<std::pair<std::string, std::string>, std::uint64_t> pairs;  // (from, to) -> keys moved
+  std::set<std::string> big_keys;
+  topology::Spec target;
+};
+[[nodiscard]] std::string to_json(const Checkpoint& checkpoint);
+[[nodiscard]] Result<Checkpoint> parse_checkpoint(std::string_view json);
+
+}  // namespace ringshift::resize

@@ -1,0 +1,187 @@
+#include "store/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+
+namespace ringshift::store {
+namespace {
+
+constexpr int kApplicationId =
+    0x52534846;  // "RSHF", in the file's header: a registry, not some other database.
+constexpr int kSchemaVersion = 1;
+constexpr int kBusyTimeoutMs = 1000;  // A predecessor that is just ending gets this long.
+
+// What went wrong and what to do, by SQLite's code.
+Error describe(sqlite3* db, int code, const std::string& path) {
+  const std::string detail = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return {ErrorKind::overloaded,
+              fmt::format(
+                  "registry database {}: no space left ({}); nothing was written, reads go on: free space on "
+                  "its file system, or compact the history",
+                  path, detail)};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorKind::retryable,
+              fmt::format(
+                  "registry database {} is in use by another process ({}): stop the other registry, or name "
+                  "another file with --data",
+                  path, detail)};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return {ErrorKind::denied,
+              fmt::format(
+                  "registry database {} cannot be written ({}): give this user write permission on the file "
+                  "and on its directory",
+                  path, detail)};
+    case SQLITE_CANTOPEN:
+      return {ErrorKind::denied,
+              fmt::format(
+                  "registry database {} cannot be opened ({}): the directory must exist and be writable by "
+                  "this user; create it, or name another file with --data",
+                  path, detail)};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {ErrorKind::internal,
+              fmt::format(
+                  "registry database {} is corrupt ({}): move it away and restore a backup; started without "
+                  "it, the registry is a new one with a new cluster id",
+                  path, detail)};
+    default:
+      return {ErrorKind::internal,
+              fmt::format("registry database {}: {} (SQLite code {})", path, detail, code)};
+  }
+}
+
+}  // namespace
+
+Statement::~Statement() {
+  sqlite3_reset(stmt_);
+  sqlite3_clear_bindings(stmt_);
+}
+
+Statement& Statement::bind(int index, std::int64_t value) {
+  sqlite3_bind_int64(stmt_, index, value);
+  return *this;
+}
+
+Statement& Statement::bind(int index, std::string_view blob) {
+  // A null pointer would bind NULL, and an empty view may hold one.
+  sqlite3_bind_blob64(stmt_, index, blob.empty() ? "" : blob.data(), blob.size(), SQLITE_STATIC);
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(stmt_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  throw Failure{describe(db_, code, path_)};
+}
+
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(stmt_, column); }
+
+std::string Statement::blob(int column) const {
+  const void* data = sqlite3_column_blob(stmt_, column);
+  const int size = sqlite3_column_bytes(stmt_, column);
+  if (data == nullptr || size <= 0) return {};
+  return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+
+Database::Database(std::string path) : path_(std::move(path)) {
+  try {
+    open_file();
+    check_file();
+  } catch (...) {  // The destructor does not run for a half-made object.
+    for (const auto& [sql, stmt] : statements_) sqlite3_finalize(stmt);
+    sqlite3_close_v2(db_);
+    throw;
+  }
+}
+
+Database::~Database() {
+  for (const auto& [sql, stmt] : statements_) sqlite3_finalize(stmt);
+  sqlite3_close_v2(db_);
+}
+
+void Database::open_file() {
+  std::error_code error;
+  if (std::filesystem::is_directory(path_, error)) {
+    throw Failure{{ErrorKind::invalid,
+                   fmt::format("registry database {} is a directory: name a file in it, for example "
+                               "{}/registry.db",
+                               path_, path_)}};
+  }
+  const int code = sqlite3_open_v2(path_.c_str(), &db_,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code != SQLITE_OK) throw Failure{describe(db_, code, path_)};
+  sqlite3_extended_result_codes(db_, 1);
+  sqlite3_busy_timeout(db_, kBusyTimeoutMs);
+  if (sqlite3_db_readonly(db_, "main") == 1) throw Failure{describe(nullptr, SQLITE_READONLY, path_)};
+  // Exclusive before the first access: one registry a file, and no shared-memory file beside it.
+  exec("PRAGMA locking_mode=EXCLUSIVE");
+  exec("PRAGMA journal_mode=WAL");
+  exec("PRAGMA synchronous=FULL");  // An acknowledged write is on the disk.
+  exec("BEGIN IMMEDIATE; COMMIT");  // Takes the lock now, and shows that the file can be written.
+}
+
+void Database::check_file() {
+  const std::int64_t application = integer("PRAGMA application_id");
+  const std::int64_t tables = integer("SELECT count(*) FROM sqlite_schema");
+  if (tables == 0) {
+    exec(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchemaVersion)
+             .c_str());
+    return;
+  }
+  if (application != kApplicationId) {
+    throw Failure{
+        {ErrorKind::invalid, fmt::format("{} is an SQLite database of another program (application id {}): "
+                                         "name another file with --data",
+                                         path_, application)}};
+  }
+  if (const std::int64_t version = integer("PRAGMA user_version"); version != kSchemaVersion) {
+    throw Failure{
+        {ErrorKind::invalid, fmt::format("registry database {} has format {}, this program knows {}: use the "
+                                         "ringshift release that wrote it",
+                                         path_, version, kSchemaVersion)}};
+  }
+  Statement check = statement("PRAGMA integrity_check(1)");
+  if (!check.step() || check.blob(0) != "ok") {
+    throw Failure{
+        {ErrorKind::internal, describe(nullptr, SQLITE_CORRUPT, path_).message + ": " + check.blob(0)}};
+  }
+}
+
+void Database::exec(const char* sql) {
+  const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) throw Failure{describe(db_, code, path_)};
+}
+
+Statement Database::statement(const char* sql) {
+  sqlite3_stmt*& stmt = statements_[sql];
+  if (stmt == nullptr) {
+    const int code = sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, nullptr);
+    if (code != SQLITE_OK) throw Failure{describe(db_, code, path_)};
+  }
+  return Statement(db_, path_, stmt);
+}
+
+std::int64_t Database::integer(const char* sql) {
+  Statement query = statement(sql);
+  return query.step() ? query.integer(0) : 0;
+}
+
+std::int64_t Database::bytes() { return integer("PRAGMA page_count") * integer("PRAGMA page_size"); }
+
+Transaction::~Transaction() {
+  if (!open_) return;
+  try {
+    db_.exec("ROLLBACK");
+  } catch (const Failure&) {  // SQLite has rolled back by itself, as it does on a full disk.
+  }
+}
+
+}  // namespace ringshift::store

@@ -1,0 +1,123 @@
+// A revisioned key-value store in one SQLite file: what etcd keeps, for one machine.
+//
+// Every write transaction gets the next revision (the first is 2, as in etcd, where an empty store is at 1).
+// The old versions of a key stay readable, and watchable, until compaction.
+//
+// Invariants: a write that returned is on the disk (WAL, synchronous=FULL), so kill -9 loses none; the
+// revision grows by one a write transaction and never falls; a failed write changed nothing. Leases run on
+// the monotonic clock and survive a restart, which gives each its whole TTL again.
+// Threads: any; one mutex, so a write's fsync holds up readers. The listener runs inside the writing call.
+// Cost: a write is one fsync; a read is one or two B-tree walks a key.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "ringshift/error.h"
+#include "store/types.h"
+
+namespace ringshift::store {
+
+class Database;
+
+struct Options {
+  std::string path;
+  // Revisions kept for watches; older ones are compacted away as new ones come. 0: kept until compact().
+  std::int64_t retain_revisions = 20'000;
+  const base::Clock* clock = nullptr;  // Null: the steady clock. Must outlive the store.
+};
+
+inline constexpr std::size_t kMaxTxnOps = 128;
+inline constexpr std::int64_t kMinLeaseSeconds = 2;              // etcd's floor with its default timers.
+inline constexpr std::int64_t kMaxLeaseSeconds = 9'000'000'000;  // etcd's ceiling.
+
+class Store {
+ public:
+  // Events of one committed revision, in order. Called inside the write, under the store's mutex: it must not
+  // call the store.
+  using Listener = std::function<void(const std::vector<Event>& events, Revision revision)>;
+
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  [[nodiscard]] Result<RangeResult> range(const RangeRequest& request);
+  [[nodiscard]] Result<PutResult> put(const PutRequest& request);
+  [[nodiscard]] Result<DeleteResult> remove(const DeleteRequest& request);
+  [[nodiscard]] Result<TxnResult> txn(const TxnRequest& request);
+  // Forgets what was superseded at or before `revision`. The revision of the store after it.
+  [[nodiscard]] Result<Revision> compact(Revision revision);
+
+  // `id` 0: the store picks one.
+  [[nodiscard]] Result<LeaseInfo> grant(std::int64_t ttl_seconds, LeaseId id);
+  [[nodiscard]] Result<LeaseInfo> keep_alive(LeaseId id);  // not_found when it is gone.
+  [[nodiscard]] Result<Revision> revoke(LeaseId id);
+  [[nodiscard]] Result<LeaseInfo> time_to_live(LeaseId id, bool with_keys);
+  [[nodiscard]] std::vector<LeaseId> leases();
+  // Revokes the leases whose time has come. Somebody must call this a few times a second.
+  [[nodiscard]] Status expire();
+
+  // Events of the range from `from` on, whole revisions, about `limit` of them, oldest first. `next` is where
+  // to go on; above revision() when that was all. stale: `from` was compacted.
+  struct History {
+    std::vector<Event> events;
+    Revision next = 0;
+  };
+  [[nodiscard]] Result<History> history(const std::string& key, const std::string& range_end, Revision from,
+                                        std::size_t limit);
+  // The key as it was just before `revision`; nullopt when it was not there or was compacted.
+  [[nodiscard]] Result<std::optional<KeyValue>> before(const std::string& key, Revision revision);
+
+  void set_listener(Listener listener);
+
+  [[nodiscard]] std::uint64_t cluster_id() const noexcept {
+    return cluster_id_;
+  }  // Random, made with the file.
+  [[nodiscard]] Revision revision();
+  [[nodiscard]] Revision compacted();
+  [[nodiscard]] Result<std::int64_t> bytes();
+  // Caps the file as a full disk does; for tests.
+  [[nodiscard]] Status limit_pages_for_test(std::int64_t pages);
+
+ private:
+  struct Lease {
+    std::int64_t ttl_seconds = 0;
+    base::TimePoint expires;
+  };
+  struct Write;  // One write transaction under way.
+
+  Store(Options options, std::unique_ptr<Database> db);
+  void create_or_load();
+  template <class Body>
+  auto guarded(Body body) -> Result<decltype(body())>;
+  template <class Body>
+  auto write(Body body) -> Result<decltype(body(std::declval<Write&>()))>;
+
+  RangeResult range_at(const RangeRequest& request, Revision now);
+  std::vector<KeyValue> current(const std::string& key, const std::string& range_end);
+  std::vector<KeyValue> past(const std::string& key, const std::string& range_end, Revision revision);
+  PutResult put_in(Write& write, const PutRequest& request);
+  DeleteResult remove_in(Write& write, const DeleteRequest& request);
+  bool holds(const Compare& compare);
+  void revoke_in(Write& write, LeaseId id);
+  void compact_to(Revision revision);
+  LeaseInfo info(LeaseId id, const Lease& lease) const;
+
+  Options options_;
+  base::SteadyClock steady_;
+  const base::Clock& clock_;
+  std::uint64_t cluster_id_ = 0;
+  std::mutex mutex_;  // Guards all below.
+  std::unique_ptr<Database> db_;
+  Revision revision_ = 1;
+  Revision compacted_ = 0;
+  std::map<LeaseId, Lease> leases_;
+  Listener listener_;
+};
+
+}  // namespace ringshift::store

@@ -1,0 +1,54 @@
+// Inside of the store: how its public functions take the lock, begin a transaction and turn failures into
+// results.
+#pragma once
+#include <type_traits>
+#include <utility>
+
+#include "base/log.h"
+#include "store/database.h"
+#include "store/store.h"
+
+namespace ringshift::store {
+
+struct Store::Write {
+  Revision next = 0;          // The revision this transaction gets, if it changes anything.
+  std::vector<Event> events;  // What it changed.
+  std::vector<LeaseId> revoked;
+  [[nodiscard]] Revision so_far() const { return events.empty() ? next - 1 : next; }
+};
+
+template <class Body>
+auto Store::guarded(Body body) -> Result<decltype(body())> {
+  try {
+    const std::lock_guard lock(mutex_);
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return {};
+    } else {
+      return body();
+    }
+  } catch (Failure& failure) {
+    return std::unexpected(std::move(failure.error));
+  }
+}
+
+template <class Body>
+auto Store::write(Body body) -> Result<decltype(body(std::declval<Write&>()))> {
+  return guarded([&] {
+    Transaction transaction(*db_);
+    Write write{revision_ + 1, {}, {}};
+    auto result = body(write);
+    if (!write.events.empty()) {
+      db_->statement("UPDATE meta SET revision=?1").bind(1, write.next).run();
+    }
+    transaction.commit();
+    for (const LeaseId id : write.revoked) leases_.erase(id);
+    if (!write.events.empty()) {
+      revision_ = write.next;
+      if (listener_) listener_(write.events, revision_);
+    }
+    return result;
+  });
+}
+
+}  // namespace ringshift::store

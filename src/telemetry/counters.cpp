@@ -1,0 +1,17 @@
+#include "telemetry/counters.h"
+
+namespace ringshift::telemetry {
+
+std::string_view name(Counter counter) noexcept {
+  static constexpr std::array<std::string_view, kCounterCount> kNames = {
+      "requests",      "get_hits",         "get_misses",       "errors_protocol",   "errors_refused",
+      "errors_member", "errors_unsent",    "errors_unknown",   "errors_overloaded", "bytes_in",
+      "bytes_out",     "clients_accepted", "clients_rejected", "clients_closed",    "clients_cut"};
+  return kNames[static_cast<std::size_t>(counter)];
+}
+
+void Counters::add_to(Totals& totals) const noexcept {
+  for (std::size_t i = 0; i < kCounterCount; ++i) totals[i] += values_[i].load(std::memory_order_relaxed);
+}
+
+}  // namespace ringshift::telemetry

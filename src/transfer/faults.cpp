@@ -1,0 +1,55 @@
+#include "transfer/faults.h"
+
+#if defined(RINGSHIFT_PROTOCOL_FAULTS)
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace ringshift::transfer {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"no_hold", "write_without_pull", "restore_without_token",
+                                                    "no_seal_after_busy", "compare_and_delete_seal"};
+
+// A misspelt switch would make a test pass for the wrong reason, so it ends the process.
+std::uint32_t from_environment() {
+  const char* value = std::getenv("RINGSHIFT_BREAK");
+  std::uint32_t mask = 0;
+  std::string_view rest = value == nullptr ? "" : value;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = rest.substr(0, comma);
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+    std::size_t index = 0;
+    while (index < kNames.size() && kNames[index] != name) ++index;
+    if (index == kNames.size()) {
+      std::fprintf(stderr, "ringshift: RINGSHIFT_BREAK: unknown switch '%.*s'\n", static_cast<int>(name.size()), name.data());
+      std::abort();
+    }
+    mask |= 1U << index;
+  }
+  return mask;
+}
+
+std::atomic<std::uint32_t>& mask() {
+  static std::atomic<std::uint32_t> value{from_environment()};
+  return value;
+}
+
+}  // namespace
+
+bool broken(Fault fault) noexcept { return (mask().load() >> static_cast<unsigned>(fault) & 1U) != 0; }
+
+void set_broken(Fault fault, bool on) noexcept {
+  const std::uint32_t bit = 1U << static_cast<unsigned>(fault);
+  if (on) {
+    mask().fetch_or(bit);
+  } else {
+    mask().fetch_and(~bit);
+  }
+}
+
+}  // namespace ringshift::transfer
+#endif

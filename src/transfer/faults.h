@@ -1,0 +1,24 @@
+// Switches that break the resize protocol on purpose, so that the checkers can prove that they notice.
+// Read once from RINGSHIFT_BREAK (names with commas between). Only in builds with RINGSHIFT_PROTOCOL_FAULTS;
+// in all others broken() is a constant false and the compiler removes what depends on it.
+#pragma once
+#include <cstdint>
+
+namespace ringshift::transfer {
+
+enum class Fault : std::uint8_t {
+  no_hold,                  // The controller publishes DUAL without a barrier.
+  write_without_pull,       // A write in DUAL goes to NEW at once.
+  restore_without_token,    // RESTORE does not look at the claim.
+  no_seal_after_busy,       // A pull that found the key on NEW counts without a seal.
+  compare_and_delete_seal,  // The seal removes only the claim of its own token.
+};
+
+#if defined(RINGSHIFT_PROTOCOL_FAULTS)
+[[nodiscard]] bool broken(Fault fault) noexcept;
+void set_broken(Fault fault, bool on) noexcept;  // For tests inside one process.
+#else
+[[nodiscard]] constexpr bool broken(Fault) noexcept { return false; }
+#endif
+
+}  // namespace ringshift::transfer
