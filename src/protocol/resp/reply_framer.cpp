@@ -66,7 +66,7 @@ ReplyFramer::State ReplyFramer::item(std::string_view bytes) noexcept {
       case ',':
       case '(':
         if (end == 0) return State::more;
-        if (kind_ == 0) kind_ = kind;
+        if (kind_ == 0 && left_ == 1) kind_ = kind;  // Not what an attribute holds.
         at_ = end;
         return State::complete;
       case '$':
@@ -92,7 +92,7 @@ ReplyFramer::State ReplyFramer::item(std::string_view bytes) noexcept {
     std::int64_t number = 0;
     if (!header_number(bytes.substr(at_ + 1, end - at_ - 3), number))
       return broken("a RESP length is no number");
-    if (kind_ == 0 && kind != '|') kind_ = kind;
+    if (kind_ == 0 && left_ == 1 && kind != '|') kind_ = kind;
     if (number == -1) {  // RESP2's null bulk and null array.
       // An attribute that is null still stands before the item it describes.
       if (kind == '|') ++left_;
