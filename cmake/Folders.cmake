@@ -35,7 +35,7 @@ ringshift_folder(backend protocol net topology telemetry)
 ringshift_folder(transfer backend)
 ringshift_folder(proxy transfer backend)
 ringshift_folder(resize transfer coord plan nlohmann_json::nlohmann_json)
-ringshift_folder(drill backend topology protocol base SQLite::SQLite3)
+ringshift_folder(drill backend SQLite::SQLite3)
 ringshift_folder(cli topology proxy resize registry drill coord plan CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
 
 if(TARGET rs_cli)
