@@ -156,6 +156,7 @@ Result<UpReport> Playground::measure() {
   report.nodes_after = kNodesAfter;
   const Result<topology::Diff> diff = topology::diff(four_, five_);
   if (!diff) return std::unexpected(diff.error());
+  report.moved_share = diff->moved_share;
   report.minimum_share = diff->minimum_share;
 
   drill::Recorder& recorder = load_->recorder();

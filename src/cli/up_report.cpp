@@ -84,8 +84,10 @@ std::string UpReport::table() const {
   std::string out = fmt::format("\nFrom {} nodes to {} under load:\n\n", nodes_before, nodes_after);
   row(out, "keys in the cluster", grouped(census_before.keys_total), "counted on the nodes just before");
   row(out, "keys that had to move", grouped(census_before.keys_minimum),
-      fmt::format("{}; in theory {} ({})", percent(ratio(minimum, keys)), grouped(theory(*this)),
-                  percent(minimum_share)));
+      fmt::format("{} of them; by the diff {} of the keyspace", percent(ratio(minimum, keys)),
+                  percent(moved_share)));
+  row(out, "the least in theory", grouped(theory(*this)),
+      fmt::format("{}, with members of equal weight", percent(minimum_share)));
   row(out, "keys moved", grouped(keys_moved), fmt::format("{:.3f} x the minimum", ratio(moved, minimum)));
   const auto joined_keys = census_after.by_member.find(joined);
   if (joined_keys != census_after.by_member.end())
@@ -152,6 +154,7 @@ std::string UpReport::json() const {
   j["get_per_second"] = during.get_per_second;
   j["hit_rate_standard_error_1s"] = before.hit_rate_standard_error;
   j["window_gets"] = before.window_gets;
+  j["moved_share"] = moved_share;
   j["minimum_share"] = minimum_share;
   j["keys_misplaced"] = census_after.misplaced;
   j["keys_by_member"] = census_after.by_member;

@@ -14,7 +14,8 @@ namespace ringshift::cli {
 struct UpReport {
   drill::Census census_before, census_after;
   std::string joined;            // The member that came.
-  double minimum_share = 0;      // Of the diff.
+  double moved_share = 0;        // Of the keyspace, by the exact diff of the two placements.
+  double minimum_share = 0;      // The least that any balanced placement could move.
   std::uint64_t keys_moved = 0;  // As the mover counts.
   double duration_seconds = 0;
   double hold_ms_max = 0;
