@@ -182,6 +182,19 @@ void Connection::add_orphan() {
   member_->orphans.push_back(std::move(orphan));
 }
 
+void Connection::drop_queue() {
+  if (state_ == State::serving) return;  // Then drain() waits for it, or the member killed the connection.
+  PendingRing dropped;
+  dropped.swap(ring_);
+  answered_ += dropped.size();
+  queue_.clear();
+  queue_begin_ = enqueued_;
+  while (!dropped.empty()) {
+    const Pending pending = dropped.pop();
+    reject(*pending.sink, pending.tag, Failure::Kind::unsent, "a resize step passed while it was not connected");
+  }
+}
+
 void Connection::retire() {
   retired_ = true;
   if (ring_.empty()) shared_.keep_house_soon();

@@ -91,6 +91,8 @@ class Connection final : public Backend, private net::StreamHandler {
 
   void flush();
   void check_deadlines(base::TimePoint now);
+  // The routers' barrier moved on: what waits here was routed before it, and must not be sent after it.
+  void drop_queue();
   void retire();  // Answers what it has, then is idle for good.
   [[nodiscard]] bool finished() const noexcept { return retired_ && ring_.empty(); }
   [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }

@@ -47,6 +47,9 @@ class PoolImpl final : public Pool {
       retire(links);
     }
     links_ = std::move(next);  // Moves no node, so the table stays good.
+    if (snapshot_ != nullptr && snapshot->topology().fence != snapshot_->topology().fence) {
+      for (const auto& connection : connections_) connection->drop_queue();
+    }
     snapshot_ = std::move(snapshot);
     shared_.keep_house_soon();
   }

@@ -20,6 +20,11 @@ int run(int argc, char** argv) {
   add_topology(app);
   add_route(app);
   add_proxy(app);
+  add_registry(app);
+  add_controller(app);
+  add_serve(app);
+  add_resize(app);
+  add_up(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

@@ -1,43 +1,40 @@
 // A whole cluster's control and data plane in this process: registry, controller and proxy.
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "proxy/proxy.h"
+#include "resize/status.h"
 #include "ringshift/error.h"
 #include "ringshift/topology.h"
 
 namespace ringshift::cli {
 
+using resize::ResizeStatus;
+
 struct DeploymentOptions {
   std::string data_dir;         // For the registry's database.
-  std::string registry_listen;  // host:port
-  std::string proxy_listen;
+  std::string registry_listen = "127.0.0.1:7379";
+  std::string proxy_listen = "127.0.0.1:6380";
   unsigned proxy_threads = 1;
-  std::string cluster;
-};
-
-struct ResizeStatus {
-  std::string state;  // idle | preparing | running | paused | rolling_back | finished | failed
-  std::uint64_t step = 0, steps = 0;
-  std::uint64_t keys_moved = 0, keys_to_move = 0;
-  double hold_ms_max = 0;
-  double keys_per_second = 0;
-  double eta_seconds = 0;
-  std::string last_error;
-  std::string phase;
+  std::string cluster;          // Must be the spec's.
+  proxy::Options proxy;         // The rest of the proxy's settings; listen and threads come from above.
 };
 
 class Deployment {
  public:
-  static Result<std::unique_ptr<Deployment>> start(DeploymentOptions options, const topology::Spec& first);
+  // Serves when it returns. `first` is applied unless the registry has a spec of this cluster already; then
+  // that one counts.
+  [[nodiscard]] static Result<std::unique_ptr<Deployment>> start(DeploymentOptions options,
+                                                                 const topology::Spec& first);
   ~Deployment();
   Deployment(const Deployment&) = delete;
   Deployment& operator=(const Deployment&) = delete;
 
   [[nodiscard]] std::string registry_url() const;
   [[nodiscard]] std::vector<std::string> proxy_addresses() const;
+  // Returns when the controller has accepted or refused it.
   [[nodiscard]] Status start_resize(const topology::Spec& target, std::vector<double> steps_percent);
   [[nodiscard]] Result<ResizeStatus> status();
 

@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kNodesBefore = 4;
 constexpr std::size_t kNodesAfter = 5;
 constexpr auto kWarmUp = 3s;
-constexpr auto kPollEvery = 50ms;
+constexpr auto kPollEvery = 100ms;
 constexpr auto kResizeTimeout = 5min;
 constexpr std::string_view kCluster = "cache";
 const std::vector<double> kSteps = {1, 10, 50, 100};

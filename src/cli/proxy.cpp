@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/cli.h"
+#include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
 
@@ -20,6 +21,8 @@ using Holder = proxy::Proxy::Holder;
 struct Flags {
   proxy::Options options;
   std::string spec;
+  RegistryFlags registry;
+  int wait_seconds = 30;
   int request_timeout_ms = 1000;
   int connect_timeout_ms = 1000;
   int shutdown_grace_ms = 5000;
@@ -92,12 +95,34 @@ int serve_static(const Flags& flags) {
   return serve(flags.options, source);
 }
 
+int serve_registry(Flags& flags) {
+  // A new life is a new router: what its predecessor left in flight at the members must be told apart.
+  flags.options.router_id = unique_id(flags.options.router_id);
+  const Signals signals{SIGTERM, SIGINT, SIGHUP};  // Before the link's threads start.
+  auto router = RegistryRouter::start(flags.registry, flags.options.router_id, std::chrono::seconds(flags.wait_seconds));
+  if (!router) {
+    report(router.error().message);
+    return kFailed;
+  }
+  Source source;
+  source.holder = (*router)->holder();
+  source.authority = router->get();
+  source.on_started = [&](proxy::Proxy& proxy) { (*router)->attach(proxy); };
+  source.on_stopping = [&](proxy::Proxy&) { (*router)->detach(); };
+  return serve(flags.options, source);
+}
+
 int run_proxy(Flags& flags) {
+  if (flags.spec.empty() == flags.registry.cluster.empty()) {
+    report(flags.spec.empty() ? "say --spec FILE for a static cluster, or --cluster NAME to follow a registry"
+                              : "--spec and --cluster exclude each other: a static cluster follows no registry");
+    return kBadUsage;
+  }
   log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
   flags.options.request_timeout = std::chrono::milliseconds(flags.request_timeout_ms);
   flags.options.connect_timeout = std::chrono::milliseconds(flags.connect_timeout_ms);
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
-  return serve_static(flags);
+  return flags.spec.empty() ? serve_registry(flags) : serve_static(flags);
 }
 
 }  // namespace
@@ -111,8 +136,19 @@ void add_proxy(CLI::App& app) {
   proxy::Options& options = flags->options;
   CLI::App* command = app.add_subcommand("proxy", "Serve Redis clients from the members of a cluster");
   command->add_option("--spec", flags->spec, "The cluster's spec: a static cluster; SIGHUP reads it anew")
-      ->required()
       ->type_name("FILE");
+  command->add_option("--registry", flags->registry.url, "The registry or etcd to follow")
+      ->type_name("URL[,URL...]")
+      ->envname("RINGSHIFT_REGISTRY")
+      ->capture_default_str();
+  command->add_option("--cluster", flags->registry.cluster, "The cluster to serve, from the registry")
+      ->envname("RINGSHIFT_CLUSTER");
+  command->add_option("--namespace", flags->registry.name_space, "The cluster's namespace")
+      ->envname("RINGSHIFT_NAMESPACE")
+      ->capture_default_str();
+  command->add_option("--wait-seconds", flags->wait_seconds, "How long to wait for the cluster's first topology")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
   command->add_option("--listen", options.listen, "Where clients connect; port 0 takes any free one")
       ->type_name("HOST:PORT|unix:PATH")
       ->envname("RINGSHIFT_LISTEN")
@@ -138,6 +174,7 @@ void add_proxy(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  ringshift proxy --spec cluster.yaml\n"
+      "  ringshift proxy --registry http://127.0.0.1:7379 --cluster cache\n"
       "  ringshift proxy --spec cluster.yaml --listen 0.0.0.0:6380 --threads 4\n"
       "  redis-cli -p 6380 set greeting hello");
   command->callback([flags] {

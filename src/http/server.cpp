@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <list>
@@ -322,7 +324,14 @@ struct Server::Impl {
         base, wake_fd, EV_READ | EV_PERSIST,
         [](int, short, void* self) { static_cast<Impl*>(self)->run_tasks(); }, this));
     event_add(wake.get(), nullptr);
-    thread = std::thread([this] { event_base_dispatch(base); });
+    thread = std::thread([this] {
+      // A client that left shows as EPIPE on the write; the signal would end the whole process.
+      sigset_t broken_pipe;
+      sigemptyset(&broken_pipe);
+      sigaddset(&broken_pipe, SIGPIPE);
+      pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+      event_base_dispatch(base);
+    });
     return {};
   }
 };

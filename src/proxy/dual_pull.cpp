@@ -80,7 +80,12 @@ void PullOperation::continue_pull(Tag kind, std::string_view raw, Value reply, c
     }
     case kRestore:
       switch (transfer::read_restore(reply)) {
-        case Restore::ok: return send_unlink(route);
+        case Restore::ok:
+          if (telemetry::Counters* counters = router_.options.counters; counters != nullptr) {
+            counters->add(telemetry::Counter::keys_pulled);
+            counters->add(telemetry::Counter::bytes_pulled, payload_.size());
+          }
+          return send_unlink(route);
         case Restore::busy: was_busy_ = true; return send_unlink(route);
         case Restore::stale: return start();
         case Restore::gate: return retry_after_pause(false);

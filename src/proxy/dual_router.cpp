@@ -13,12 +13,12 @@ namespace {
 constexpr std::chrono::milliseconds kSweepInterval{100};
 }  // namespace
 
-DualRouter::Impl::Impl(net::Loop& l, backend::Pool& p, Options o, std::size_t& pending)
-    : loop(l), pool(p), options(o), pending_count(pending), sweep(l.timer([this] { on_sweep(); })) {}
+DualRouter::Impl::Impl(net::Loop& l, backend::Pool& p, Options o, std::size_t& busy)
+    : loop(l), pool(p), options(o), busy_keys(busy), sweep(l.timer([this] { on_sweep(); })) {}
 DualRouter::Impl::~Impl() = default;
 
 DualRouter::DualRouter(net::Loop& loop, backend::Pool& pool, Options options)
-    : impl_(std::make_unique<Impl>(loop, pool, options, pending_count_)) {}
+    : impl_(std::make_unique<Impl>(loop, pool, options, busy_keys_)) {}
 DualRouter::~DualRouter() = default;
 
 void DualRouter::adopt(std::shared_ptr<const topology::Snapshot> snapshot) { impl_->adopt(std::move(snapshot)); }
@@ -32,7 +32,7 @@ void DualRouter::submit(KeyCommand command) {
   KeyQueue& queue = found->second;
   const base::TimePoint deadline = impl.loop.now() + impl.options.request_timeout;
   queue.waiting.push_back({std::move(command), deadline});
-  ++pending_count_;
+  busy_keys_ = impl.keys.size();
   impl.pump(queue);
 }
 
@@ -112,7 +112,6 @@ void DualRouter::Impl::park(KeyQueue& queue) {
     KeyCommand command = std::move(queue.waiting.back().command);
     queue.waiting.pop_back();
     parked_bytes -= command.bytes.size();
-    --pending_count;
     fail_later(command, Failure::Kind::overloaded, "", "too many commands wait for a resize step");
   }
   arm_sweep();
@@ -126,12 +125,10 @@ void DualRouter::Impl::send_now(topology::MemberIndex member, PendingCommand pen
 PendingCommand DualRouter::Impl::take_front(KeyQueue& queue) {
   PendingCommand front = std::move(queue.waiting.front());
   queue.waiting.pop_front();
-  --pending_count;
   return front;
 }
 
 void DualRouter::Impl::give_back(KeyQueue& queue, PendingCommand command) {
-  ++pending_count;
   queue.waiting.push_front(std::move(command));
 }
 
@@ -143,7 +140,9 @@ void DualRouter::Impl::fail_later(const KeyCommand& command, Failure::Kind kind,
 }
 
 void DualRouter::Impl::drop_if_idle(KeyQueue& queue) {
-  if (queue.waiting.empty() && queue.reads == 0 && queue.pull == nullptr) keys.erase(keys.find(queue.name));
+  if (!queue.waiting.empty() || queue.reads != 0 || queue.pull != nullptr) return;
+  keys.erase(keys.find(queue.name));
+  busy_keys = keys.size();
 }
 
 void DualRouter::Impl::arm_sweep() {

@@ -16,6 +16,7 @@
 #include "backend/backend.h"
 #include "net/loop.h"
 #include "ringshift/snapshot.h"
+#include "telemetry/counters.h"
 
 namespace ringshift::proxy {
 
@@ -41,6 +42,7 @@ class DualRouter {
     std::chrono::milliseconds hold_timeout{10000};    // Longest parking; then the command fails as unsent.
     std::size_t max_parked_bytes = 64U << 20;
     std::size_t max_known_bytes = 64U << 20;
+    telemetry::Counters* counters = nullptr;  // Of this worker; keys and bytes pulled are counted there.
   };
   DualRouter(net::Loop& loop, backend::Pool& pool, Options options);
   ~DualRouter();
@@ -51,14 +53,14 @@ class DualRouter {
   // go on are routed again, in order.
   void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
 
-  [[nodiscard]] bool busy() const noexcept { return pending_count_ != 0; }
+  [[nodiscard]] bool busy() const noexcept { return busy_keys_ != 0; }
   [[nodiscard]] bool pending(std::string_view key) const noexcept;
   void submit(KeyCommand command);
 
   struct Impl;  // proxy/dual_router_impl.h
 
  private:
-  std::size_t pending_count_ = 0;  // Commands that wait here in any way.
+  std::size_t busy_keys_ = 0;  // Keys with a command here, waiting or in flight.
   std::unique_ptr<Impl> impl_;
 };
 

@@ -43,13 +43,13 @@ struct KeyQueue {
 };
 
 struct DualRouter::Impl {
-  Impl(net::Loop& l, backend::Pool& p, Options o, std::size_t& pending);
+  Impl(net::Loop& l, backend::Pool& p, Options o, std::size_t& busy);
   ~Impl();
 
   net::Loop& loop;
   backend::Pool& pool;
   const Options options;
-  std::size_t& pending_count;
+  std::size_t& busy_keys;
   std::shared_ptr<const topology::Snapshot> snapshot;
   std::unordered_map<std::string, KeyQueue, StringHash, std::equal_to<>> keys;
   std::unordered_map<Operation*, std::unique_ptr<Operation>> operations;

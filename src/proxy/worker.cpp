@@ -76,6 +76,7 @@ void Worker::run() {
   DualRouter::Options dual_options;
   dual_options.request_timeout = options.request_timeout;
   dual_options.hold_timeout = options.hold_timeout;
+  dual_options.counters = &counters_;
   dual_ = std::make_unique<DualRouter>(loop_, *pool_, dual_options);
   linger_timer_ = loop_.timer([this] {
     lingering_ = false;

@@ -36,7 +36,8 @@ TEST(ProxyFailure, AStoppedMemberCostsOnlyItsOwnKeys) {
   Client other = cluster.client();
   EXPECT_EQ(other.ask({"GET", good}), "$1\r\n1\r\n");
   const std::string error = client.reply();
-  EXPECT_TRUE(error.starts_with("-TIMEOUT member cache-2 ") && error.contains("may have been executed")) << error;
+  EXPECT_TRUE(error.starts_with("-TIMEOUT member cache-2 ") && error.contains("may have been executed"))
+      << error;
   EXPECT_EQ(client.reply(), "$1\r\n1\r\n") << "in its place behind the error";
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, milliseconds(250));
@@ -53,7 +54,8 @@ TEST(ProxyFailure, AKilledMemberComesBack) {
   ASSERT_EQ(client.ask({"SET", bad, "1"}), "+OK\r\n");
   cluster.kill_member(1);
   const std::string error = client.ask({"GET", bad});
-  EXPECT_TRUE(error.starts_with("-TRYAGAIN member cache-2 ") || error.starts_with("-TIMEOUT member cache-2 ")) << error;
+  EXPECT_TRUE(error.starts_with("-TRYAGAIN member cache-2 ") || error.starts_with("-TIMEOUT member cache-2 "))
+      << error;
   EXPECT_EQ(client.ask({"GET", good}), "$-1\r\n");
   cluster.restart_member(1);
   EXPECT_TRUE(cluster.answers(bad, "$-1\r\n"));
@@ -67,7 +69,8 @@ TEST(ProxyFailure, WhatWasNotSentSaysThatItWasNotExecuted) {
   cluster.kill_member(1);
   std::string error;
   for (int i = 0; i < 20 && !error.starts_with("-TRYAGAIN"); ++i) error = client.ask({"SET", bad, "1"});
-  EXPECT_TRUE(error.starts_with("-TRYAGAIN member cache-2 ") && error.ends_with(": the command was not executed\r\n"))
+  EXPECT_TRUE(error.starts_with("-TRYAGAIN member cache-2 ") &&
+              error.ends_with(": the command was not executed\r\n"))
       << error;
   const auto totals = cluster.proxy().stats();
   EXPECT_GE(telemetry::get(totals, telemetry::Counter::errors_unsent), 1U);

@@ -29,7 +29,8 @@ TEST(ProxyLocal, ClientCommands) {
   EXPECT_TRUE(client.ask({"CLIENT", "ID"}).starts_with(":"));
   EXPECT_NE(client.ask({"CLIENT", "ID"}), cluster.client().ask({"CLIENT", "ID"}));
   EXPECT_TRUE(client.ask({"CLIENT", "INFO"}).contains(" name=me "));
-  EXPECT_TRUE(client.ask({"CLIENT", "KILL", "ID", "1"}).starts_with("-ERR command 'client kill' is not supported"));
+  EXPECT_TRUE(
+      client.ask({"CLIENT", "KILL", "ID", "1"}).starts_with("-ERR command 'client kill' is not supported"));
 }
 
 TEST(ProxyLocal, HelloChoosesTheProtocolOfTheConnection) {
@@ -79,8 +80,8 @@ TEST(ProxyLocal, InfoTellsWhatHappened) {
   const std::string info = client.ask({"INFO"});
   for (const std::string_view line :
        {"# Server\r\n", "connected_clients:1\r\n", "keyspace_hits:1\r\n", "keyspace_misses:1\r\n",
-        "total_commands_processed:5\r\n", "errors_refused:1\r\n", "topology_version:0.1\r\n", "cluster:test\r\n",
-        "members:2\r\n"}) {
+        "total_commands_processed:5\r\n", "errors_refused:1\r\n", "topology_version:0.1\r\n",
+        "cluster:test\r\n", "members:2\r\n"}) {
     EXPECT_TRUE(info.contains(line)) << line << " in " << info;
   }
   const std::string section = client.ask({"INFO", "Topology"});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <mutex>
@@ -85,7 +86,8 @@ TEST(ProxySnapshot, NoReportBeforeOldCommandsAreAnswered) {
   cluster.proxy().set_on_applied({});
 }
 
-// A deadline is not an answer: the member may execute the command later, unless its connection is killed there.
+// A deadline is not an answer: the member may execute the command later, unless its connection is killed
+// there.
 TEST(ProxySnapshot, NoReportWhileATimedOutCommandMayStillRun) {
   Options options;
   options.threads = 1;

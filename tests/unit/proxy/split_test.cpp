@@ -35,9 +35,9 @@ TEST(ProxySplit, ManyKeysBothWays) {
       }
     }
     for (const std::string& bytes :
-         {command_of("MSET", pairs), command_of("mget", keys), command_of("EXISTS", keys), command_of("TOUCH", keys),
-          command_of("DEL", {keys.begin(), keys.begin() + 100}), command_of("MGET", keys), command_of("UNLINK", keys),
-          command_of("MGET", keys)}) {
+         {command_of("MSET", pairs), command_of("mget", keys), command_of("EXISTS", keys),
+          command_of("TOUCH", keys), command_of("DEL", {keys.begin(), keys.begin() + 100}),
+          command_of("MGET", keys), command_of("UNLINK", keys), command_of("MGET", keys)}) {
       ASSERT_TRUE(direct.send(bytes) && proxied.send(bytes));
       EXPECT_EQ(proxied.reply(), direct.reply()) << "RESP" << protocol;
     }
@@ -68,9 +68,11 @@ TEST(ProxySplit, BinaryAndEmptyValues) {
   Cluster cluster(3);
   Client client = cluster.client();
   const std::string binary("\r\n$5\r\n\0*1\r\n", 11);
-  EXPECT_EQ(client.ask({"MSET", "a", binary, "b", "", "c", "-ERR", "d", std::string(100000, 'x')}), "+OK\r\n");
+  EXPECT_EQ(client.ask({"MSET", "a", binary, "b", "", "c", "-ERR", "d", std::string(100000, 'x')}),
+            "+OK\r\n");
   EXPECT_EQ(client.ask({"MGET", "d", "c", "b", "a"}),
-            fmt::format("*4\r\n$100000\r\n{}\r\n$4\r\n-ERR\r\n$0\r\n\r\n$11\r\n{}\r\n", std::string(100000, 'x'), binary));
+            fmt::format("*4\r\n$100000\r\n{}\r\n$4\r\n-ERR\r\n$0\r\n\r\n$11\r\n{}\r\n",
+                        std::string(100000, 'x'), binary));
 }
 
 TEST(ProxySplit, AFailedMemberMakesAnErrorNeverANil) {
@@ -84,7 +86,8 @@ TEST(ProxySplit, AFailedMemberMakesAnErrorNeverANil) {
   ::kill(cluster.member(1).pid(), SIGSTOP);
   for (const std::string& reply : {client.ask({"MGET", a, b}), client.ask({"MSET", a, "3", b, "4"}),
                                    client.ask({"DEL", a, b}), client.ask({"EXISTS", a, b})}) {
-    EXPECT_TRUE(reply.starts_with("-TIMEOUT member cache-2 ") || reply.starts_with("-TRYAGAIN member cache-2 "))
+    EXPECT_TRUE(reply.starts_with("-TIMEOUT member cache-2 ") ||
+                reply.starts_with("-TRYAGAIN member cache-2 "))
         << reply;
   }
   ::kill(cluster.member(1).pid(), SIGCONT);

@@ -1,0 +1,66 @@
+// ringshift controller: drives resizes. Several may run; one holds the cluster's lock.
+#include "resize/controller.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/registry_flags.h"
+#include "cli/server.h"
+
+namespace ringshift::cli {
+namespace {
+
+struct Flags {
+  RegistryFlags registry;
+  resize::ControllerOptions options;
+  int fence_timeout_ms = 2000;
+  bool verbose = false;
+};
+
+int run_controller(Flags& flags) {
+  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.options.fence_timeout = std::chrono::milliseconds(flags.fence_timeout_ms);
+  flags.options.id = unique_id(flags.options.id);
+  const Signals signals{SIGTERM, SIGINT};
+  auto coordinator = connect_registry(flags.registry);
+  if (!coordinator) {
+    report(coordinator.error().message);
+    return kFailed;
+  }
+  resize::Controller controller(**coordinator, coord::ClusterKeys(flags.registry.name_space, flags.registry.cluster),
+                                flags.options);
+  announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.url));
+  static_cast<void>(signals.wait());
+  return kDone;
+}
+
+}  // namespace
+
+void add_controller(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  char host[256] = "controller";
+  static_cast<void>(gethostname(host, sizeof(host) - 1));
+  flags->options.id = fmt::format("{}-{}-controller", host, getpid());
+  CLI::App* command = app.add_subcommand("controller", "Drive a cluster's resizes");
+  add_registry_flags(*command, flags->registry);
+  command->add_option("--id", flags->options.id, "This controller's id; a random suffix is added")->capture_default_str();
+  command->add_option("--fence-timeout-ms", flags->fence_timeout_ms,
+                      "How long a step waits for a router before its connections are killed at the members")
+      ->check(CLI::Range(1, 600000))
+      ->capture_default_str();
+  command->add_flag("--verbose", flags->verbose, "Log more");
+  command->footer(
+      "Examples:\n"
+      "  ringshift controller --registry http://127.0.0.1:7379 --cluster cache\n"
+      "  ringshift controller --cluster cache --fence-timeout-ms 500");
+  command->callback([flags] {
+    if (const int status = run_controller(*flags); status != kDone) throw CLI::RuntimeError(status);
+  });
+}
+
+}  // namespace ringshift::cli

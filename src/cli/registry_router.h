@@ -1,0 +1,44 @@
+// A proxy that follows a registry: where its snapshots come from, and where its acknowledgements go.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "coord/router_link.h"
+#include "proxy/proxy.h"
+
+namespace ringshift::cli {
+
+struct RegistryFlags {
+  std::string url = "http://127.0.0.1:7379";  // Several with commas between.
+  std::string cluster;
+  std::string name_space = std::string(coord::kDefaultNamespace);
+};
+
+[[nodiscard]] Result<std::unique_ptr<coord::Coordinator>> connect_registry(const RegistryFlags& flags);
+
+// An id that no other process, and no earlier life of this one, has: `base` and a random suffix.
+[[nodiscard]] std::string unique_id(const std::string& base);
+
+class RegistryRouter final : public proxy::Authority {
+ public:
+  // Waits up to `patience` for the cluster's first topology.
+  [[nodiscard]] static Result<std::unique_ptr<RegistryRouter>> start(const RegistryFlags& flags, std::string router_id,
+                                                                     std::chrono::milliseconds patience);
+  ~RegistryRouter() override;
+
+  [[nodiscard]] const std::shared_ptr<coord::Holder>& holder() const noexcept { return link_->holder(); }
+  // From now on the proxy hears of new topologies, and its acknowledgements are reported.
+  void attach(proxy::Proxy& proxy);
+  // No call into the proxy happens after this.
+  void detach();
+
+  void confirm(std::function<void(bool)> done) override { link_->confirm(std::move(done)); }
+
+ private:
+  RegistryRouter() = default;
+  std::unique_ptr<coord::Coordinator> coordinator_;
+  std::unique_ptr<coord::RouterLink> link_;
+};
+
+}  // namespace ringshift::cli

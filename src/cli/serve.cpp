@@ -1,0 +1,86 @@
+// ringshift serve: registry, controller and proxy in one process.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/deployment.h"
+#include "cli/server.h"
+#include "cli/spec_file.h"
+
+namespace ringshift::cli {
+namespace {
+
+struct Flags {
+  DeploymentOptions options;
+  std::string spec;
+  bool verbose = false;
+};
+
+int run_serve(Flags& flags) {
+  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  const auto spec = read_spec(flags.spec);
+  if (!spec) {
+    report(spec.error().message);
+    return kFailed;
+  }
+  std::error_code error;
+  std::filesystem::create_directories(flags.options.data_dir, error);
+  if (error) {
+    report(fmt::format("--data {}: {}", flags.options.data_dir, error.message()));
+    return kFailed;
+  }
+  flags.options.cluster = spec->cluster;
+  const Signals signals{SIGTERM, SIGINT};
+  const auto deployment = Deployment::start(flags.options, *spec);
+  if (!deployment) {
+    report(deployment.error().message);
+    return kFailed;
+  }
+  announce("registry", (*deployment)->registry_url());
+  announce("proxy", (*deployment)->proxy_addresses().front());
+  static_cast<void>(signals.wait());
+  return kDone;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  flags->options.data_dir = "ringshift-data";
+  flags->options.proxy_threads = 0;
+  DeploymentOptions& options = flags->options;
+  CLI::App* command = app.add_subcommand("serve", "Registry, controller and proxy of one cluster in one process");
+  command->add_option("--spec", flags->spec, "The cluster's spec; used when the registry has none yet")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--data", options.data_dir, "Folder of the registry's database; created when absent")
+      ->type_name("DIR")
+      ->envname("RINGSHIFT_DATA")
+      ->capture_default_str();
+  command->add_option("--listen", options.proxy_listen, "Where clients connect; port 0 takes any free one")
+      ->type_name("HOST:PORT")
+      ->envname("RINGSHIFT_LISTEN")
+      ->capture_default_str();
+  command->add_option("--registry-listen", options.registry_listen, "Where the registry listens, on loopback")
+      ->type_name("HOST:PORT")
+      ->envname("RINGSHIFT_REGISTRY_LISTEN")
+      ->capture_default_str();
+  command->add_option("--threads", options.proxy_threads, "The proxy's worker threads; 0: one for each core")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  command->add_flag("--verbose", flags->verbose, "Log more");
+  command->footer(
+      "Examples:\n"
+      "  ringshift serve --spec four.yaml --data /var/lib/ringshift\n"
+      "  redis-cli -p 6380 set greeting hello\n"
+      "  ringshift resize start --cluster cache --spec five.yaml");
+  command->callback([flags] {
+    if (const int status = run_serve(*flags); status != kDone) throw CLI::RuntimeError(status);
+  });
+}
+
+}  // namespace ringshift::cli

@@ -1,0 +1,89 @@
+// Random members, specs and topologies, always valid ones.
+#pragma once
+#include <rapidcheck.h>
+
+#include <string>
+#include <vector>
+
+#include "ringshift/topology.h"
+
+namespace ringshift::property {
+
+using topology::Member;
+using topology::Placement;
+using topology::Resize;
+using topology::SliceSet;
+using topology::Spec;
+using topology::Topology;
+
+// `count` members with unique ids, each at an address that follows from its id.
+inline std::vector<Member> members(int count, bool whole_weights) {
+  std::vector<Member> out;
+  int number = 0;
+  for (int i = 0; i < count; ++i) {
+    number += *rc::gen::inRange(1, 5000);
+    Member member;
+    member.id = "m" + std::to_string(number);
+    member.address = "10.0.0.1:" + std::to_string(number + 1);
+    member.weight = whole_weights ? *rc::gen::inRange(1, 5) : *rc::gen::inRange(1, 40) / 8.0;
+    if (*rc::gen::arbitrary<bool>()) member.zone = "z" + std::to_string(number % 3);
+    out.push_back(std::move(member));
+  }
+  return out;
+}
+
+inline Spec spec() {
+  Spec out;
+  out.cluster = "c";
+  out.placement.algorithm = *rc::gen::element<std::string>("ring", "modulo", "slots");
+  out.placement.hash = out.placement.algorithm == "slots" ? "crc16" : "xxh3";
+  out.placement.points = *rc::gen::inRange<std::uint32_t>(8, 300);
+  out.placement.hash_tag = *rc::gen::element<std::string>("", "{}", "[]", "$$");
+  out.consistency = *rc::gen::element(topology::Consistency::strict, topology::Consistency::cache,
+                                      topology::Consistency::none);
+  out.members = members(*rc::gen::inRange(1, 12), out.placement.algorithm == "modulo");
+  out.retired = {"gone-1", "gone-2"};
+  out.limits.move_bytes_per_second = *rc::gen::inRange<std::uint64_t>(1, 1ULL << 40);
+  return out;
+}
+
+inline SliceSet slices() {
+  SliceSet out;
+  for (const int begin : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1023))) {
+    const int end = *rc::gen::inRange(begin + 1, 1025);
+    out = topology::unite(out, {{static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(end)}});
+  }
+  return out;
+}
+
+inline Topology topology_document() {
+  Topology out;
+  out.spec = spec();
+  if (out.spec.consistency != topology::Consistency::strict) {
+    for (const Member& member : out.spec.members) {
+      if (*rc::gen::arbitrary<bool>()) out.factors[member.id] = *rc::gen::inRange<std::uint32_t>(0, 1000);
+    }
+  }
+  out.fence = {*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::arbitrary<std::uint64_t>(), {{"m1", "00ff"}}};
+  if (*rc::gen::arbitrary<bool>()) return out;
+  Resize resize;
+  resize.id = "r-1";
+  resize.placement = out.spec.placement;
+  resize.members = out.spec.members;
+  resize.members.push_back({"new", "10.0.0.2:1", 1.0, "", "", ""});
+  resize.rollback = *rc::gen::arbitrary<bool>();
+  resize.phase = *rc::gen::element(topology::Phase::prep, topology::Phase::hold, topology::Phase::dual);
+  resize.done = slices();
+  // What is left over from `done`, or nothing.
+  if (*rc::gen::arbitrary<bool>()) {
+    std::uint16_t begin = 0;
+    for (const auto& range : resize.done) {
+      if (range.begin > begin) resize.active.push_back({begin, range.begin});
+      begin = range.end;
+    }
+  }
+  out.resize = std::move(resize);
+  return out;
+}
+
+}  // namespace ringshift::property
