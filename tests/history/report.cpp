@@ -10,7 +10,7 @@
 namespace ringshift::history {
 namespace {
 
-constexpr std::size_t kBefore = 16, kAfter = 4;  // Operations shown around the culprit.
+constexpr std::size_t kBefore = 16, kAfter = 8;  // Operations shown around the culprit.
 constexpr std::size_t kShown = 5;                // Violations shown in full.
 
 }  // namespace
@@ -19,8 +19,7 @@ std::vector<std::string> excerpt(const std::vector<const Operation*>& operations
   const auto found = std::ranges::find(operations, &culprit);
   const auto at = static_cast<std::size_t>(found - operations.begin());
   std::size_t end = at + 1;
-  while (end < operations.size() && end < at + kAfter + 1 && operations[end]->invoked <= culprit.returned)
-    ++end;
+  while (end < operations.size() && end < at + kAfter + 1) ++end;
   std::vector<std::string> lines;
   const auto ms = [&](std::int64_t t) { return static_cast<double>(t - culprit.invoked) / 1e6; };
   for (std::size_t i = at > kBefore ? at - kBefore : 0; i < end; ++i) {

@@ -142,8 +142,8 @@ class Cluster:
     def start(self, spec=None):
         self.start_registry()
         self.spec = spec or self.write_spec()
-        self.apply(self.spec)
         self.start_controller()
+        self.apply(self.spec)
         for _ in range(self._proxies_wanted):
             self.add_proxy()
         return self
