@@ -117,7 +117,7 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
 
 Status Leader::prepare() {
   if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
-  const topology::Version version{1, static_cast<std::uint64_t>(topology_revision_)};
+  const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
   for (const Member& member : topology_->resize->members) {
@@ -242,7 +242,7 @@ Status Leader::move() {
     static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
     return check_stamps();
   }
-  const topology::Version version{1, static_cast<std::uint64_t>(topology_revision_)};
+  const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
   const topology::Limits& limits = topology_->spec.limits;
