@@ -25,6 +25,8 @@ constexpr std::chrono::milliseconds kMoverTick{100};
 constexpr std::chrono::milliseconds kStampCheck{1000};
 constexpr std::chrono::milliseconds kPausedTick{250};
 constexpr std::chrono::milliseconds kFinalReports{1500};
+constexpr std::size_t kHistoryKept = 200;
+constexpr std::size_t kOpsPerWrite = 100;  // etcd takes 128 in a transaction.
 constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -370,7 +372,18 @@ Status Leader::complete() {
   checkpoint_.reset();
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
-  return {};
+  return trim_history();
+}
+
+// The registry keeps the newest kHistoryKept topologies of a cluster.
+Status Leader::trim_history() {
+  const Result<coord::Range> history = coordinator_.list(keys_.history());
+  if (!history) return std::unexpected(history.error());
+  std::vector<coord::Op> removals;
+  for (std::size_t i = 0; i + kHistoryKept < history->kvs.size() && removals.size() < kOpsPerWrite; ++i) {
+    removals.push_back({coord::Op::Kind::remove, history->kvs[i].key, "", 0});
+  }
+  return removals.empty() ? Status{} : write(std::move(removals));
 }
 
 }  // namespace ringshift::resize
