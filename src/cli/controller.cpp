@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "cli/cli.h"
-#include "cli/registry_flags.h"
+#include "cli/registry_router.h"
 #include "cli/server.h"
 
 namespace ringshift::cli {
@@ -27,14 +27,14 @@ int run_controller(Flags& flags) {
   flags.options.fence_timeout = std::chrono::milliseconds(flags.fence_timeout_ms);
   flags.options.id = unique_id(flags.options.id);
   const Signals signals{SIGTERM, SIGINT};
-  auto coordinator = connect_registry(flags.registry);
+  auto coordinator = flags.registry.connect();
   if (!coordinator) {
     report(coordinator.error().message);
     return kFailed;
   }
-  resize::Controller controller(**coordinator, coord::ClusterKeys(flags.registry.name_space, flags.registry.cluster),
+  resize::Controller controller(**coordinator, flags.registry.keys(),
                                 flags.options);
-  announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.url));
+  announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
   static_cast<void>(signals.wait());
   return kDone;
 }
@@ -47,7 +47,7 @@ void add_controller(CLI::App& app) {
   static_cast<void>(gethostname(host, sizeof(host) - 1));
   flags->options.id = fmt::format("{}-{}-controller", host, getpid());
   CLI::App* command = app.add_subcommand("controller", "Drive a cluster's resizes");
-  add_registry_flags(*command, flags->registry);
+  flags->registry.add_to(*command, /*cluster_required=*/true);
   command->add_option("--id", flags->options.id, "This controller's id; a random suffix is added")->capture_default_str();
   command->add_option("--fence-timeout-ms", flags->fence_timeout_ms,
                       "How long a step waits for a router before its connections are killed at the members")

@@ -24,7 +24,7 @@ struct Deployment::Impl {
   std::unique_ptr<RegistryRouter> router;
   std::unique_ptr<proxy::Proxy> proxy;
 
-  [[nodiscard]] coord::ClusterKeys keys() const { return {flags.name_space, flags.cluster}; }
+  [[nodiscard]] coord::ClusterKeys keys() const { return flags.keys(); }
 };
 
 Deployment::Deployment(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -45,9 +45,9 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
   auto registry = registry::Server::start(registry_options);
   if (!registry) return std::unexpected(registry.error());
   impl->registry = std::move(*registry);
-  impl->flags.url = impl->registry->url();
+  impl->flags.registry = impl->registry->url();
   impl->flags.cluster = options.cluster;
-  auto coordinator = connect_registry(impl->flags);
+  auto coordinator = impl->flags.connect();
   if (!coordinator) return std::unexpected(coordinator.error());
   impl->coordinator = std::move(*coordinator);
 

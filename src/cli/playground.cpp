@@ -241,7 +241,7 @@ std::string Playground::what_next() const {
   return fmt::format(
       "\nStill serving, with the load running. In another terminal:\n\n"
       "  redis-cli -p {0} set greeting hello\n"
-      "  ringshift route greeting --explain --registry {1} --cluster {2}\n"
+      "  ringshift route greeting --explain --spec {3}/five.yaml\n"
       "  ringshift resize start --spec {3}/four.yaml --registry {1} --cluster {2}     back to four nodes\n"
       "  ringshift resize watch --registry {1} --cluster {2}\n"
       "  ringshift topology diff {3}/four.yaml {3}/five.yaml\n\n"
@@ -253,7 +253,9 @@ std::string Playground::what_next() const {
 void Playground::stay_up() {
   load_->start();
   drill::Totals last = load_->recorder().totals();
-  std::string state;
+  // A short resize may come and go between two looks: its id tells, too.
+  std::string state, id;
+  if (const Result<ResizeStatus> status = deployment_->status()) state = status->state, id = status->id;
   while (!interrupt_.wait(1s)) {
     const drill::Totals now = load_->recorder().totals();
     const std::uint64_t gets = now[drill::Event::get] - last[drill::Event::get];
@@ -261,14 +263,20 @@ void Playground::stay_up() {
     const std::uint64_t origin = now[drill::Event::origin_read] - last[drill::Event::origin_read];
     last = now;
     const Result<ResizeStatus> status = deployment_->status();
-    const std::string shown = status ? status->state : "unknown";
-    if (!state.empty() && shown != state) console_.line("Resize: {}", shown);
-    state = shown;
+    if (status && (status->state != state || status->id != id)) {
+      state = status->state;
+      id = status->id;
+      console_.line("Resize {}: {}, {} keys moved{}{}", id, state, grouped(status->keys_moved),
+                    status->last_error.empty() ? "" : ": ", status->last_error);
+    }
     const double rate = gets == 0 ? 0 : 100.0 * static_cast<double>(hits) / static_cast<double>(gets);
     console_.transient(fmt::format("{} GET/s, hit rate {:.2f} %, {} origin queries/s, resize {}",
                                    grouped(gets), rate, grouped(origin), state));
   }
-  console_.line("Stopping.");
+  load_->stop();
+  const drill::Verdicts verdicts = load_->verdicts();
+  console_.line("Stopping. Checked {} reads in all: {} acknowledged writes lost, {} stale reads.",
+                grouped(verdicts.reads_checked), verdicts.lost_writes, verdicts.stale_reads);
 }
 
 }  // namespace ringshift::cli

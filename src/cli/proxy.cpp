@@ -115,7 +115,7 @@ int serve_registry(Flags& flags) {
 int run_proxy(Flags& flags) {
   if (flags.spec.empty() == flags.registry.cluster.empty()) {
     report(flags.spec.empty() ? "say --spec FILE for a static cluster, or --cluster NAME to follow a registry"
-                              : "--spec and --cluster exclude each other: a static cluster follows no registry");
+                              : "--spec and --cluster exclude each other: a static cluster follows no registry (is RINGSHIFT_CLUSTER set?)");
     return kBadUsage;
   }
   log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
@@ -137,15 +137,7 @@ void add_proxy(CLI::App& app) {
   CLI::App* command = app.add_subcommand("proxy", "Serve Redis clients from the members of a cluster");
   command->add_option("--spec", flags->spec, "The cluster's spec: a static cluster; SIGHUP reads it anew")
       ->type_name("FILE");
-  command->add_option("--registry", flags->registry.url, "The registry or etcd to follow")
-      ->type_name("URL[,URL...]")
-      ->envname("RINGSHIFT_REGISTRY")
-      ->capture_default_str();
-  command->add_option("--cluster", flags->registry.cluster, "The cluster to serve, from the registry")
-      ->envname("RINGSHIFT_CLUSTER");
-  command->add_option("--namespace", flags->registry.name_space, "The cluster's namespace")
-      ->envname("RINGSHIFT_NAMESPACE")
-      ->capture_default_str();
+  flags->registry.add_to(*command, /*cluster_required=*/false);
   command->add_option("--wait-seconds", flags->wait_seconds, "How long to wait for the cluster's first topology")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();

@@ -6,17 +6,6 @@
 
 namespace ringshift::cli {
 
-Result<std::unique_ptr<coord::Coordinator>> connect_registry(const RegistryFlags& flags) {
-  coord::Options options;
-  std::string_view rest = flags.url;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    options.endpoints.emplace_back(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
-  }
-  return coord::connect(std::move(options));
-}
-
 std::string unique_id(const std::string& base) {
   std::random_device entropy;
   return fmt::format("{}.{:08x}", base, entropy());
@@ -24,13 +13,13 @@ std::string unique_id(const std::string& base) {
 
 Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlags& flags, std::string router_id,
                                                               std::chrono::milliseconds patience) {
-  auto coordinator = connect_registry(flags);
+  auto coordinator = flags.connect();
   if (!coordinator) return std::unexpected(coordinator.error());
   std::unique_ptr<RegistryRouter> router(new RegistryRouter);
   router->coordinator_ = std::move(*coordinator);
   coord::RouterLink::Options options;
   options.router_id = std::move(router_id);
-  auto link = coord::RouterLink::start(*router->coordinator_, coord::ClusterKeys(flags.name_space, flags.cluster),
+  auto link = coord::RouterLink::start(*router->coordinator_, flags.keys(),
                                        std::move(options), patience);
   if (!link) return std::unexpected(link.error());
   router->link_ = std::move(*link);

@@ -4,18 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "cli/registry_flags.h"
 #include "coord/router_link.h"
 #include "proxy/proxy.h"
 
 namespace ringshift::cli {
-
-struct RegistryFlags {
-  std::string url = "http://127.0.0.1:7379";  // Several with commas between.
-  std::string cluster;
-  std::string name_space = std::string(coord::kDefaultNamespace);
-};
-
-[[nodiscard]] Result<std::unique_ptr<coord::Coordinator>> connect_registry(const RegistryFlags& flags);
 
 // An id that no other process, and no earlier life of this one, has: `base` and a random suffix.
 [[nodiscard]] std::string unique_id(const std::string& base);

@@ -39,12 +39,12 @@ struct Flags {
 }
 
 std::unique_ptr<coord::Coordinator> open(const Flags& flags) {
-  auto coordinator = connect_registry(flags.registry);
+  auto coordinator = flags.registry.connect();
   if (!coordinator) end_with(kFailed, coordinator.error().message);
   return std::move(*coordinator);
 }
 
-coord::ClusterKeys keys_of(const Flags& flags) { return {flags.registry.name_space, flags.registry.cluster}; }
+coord::ClusterKeys keys_of(const Flags& flags) { return flags.registry.keys(); }
 
 std::string describe(const ResizeStatus& s) {
   std::string line = s.state;
@@ -137,7 +137,7 @@ void watch(const Flags& flags) {
 
 CLI::App* add(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* name, const char* what) {
   CLI::App* command = app.add_subcommand(name, what);
-  add_registry_flags(*command, flags->registry);
+  flags->registry.add_to(*command, /*cluster_required=*/true);
   command->add_flag("--json", flags->json, "Print JSON for machines");
   return command;
 }

@@ -10,6 +10,7 @@
 #include "base/encoding.h"
 #include "cli/cli.h"
 #include "cli/spec_file.h"
+#include "cli/topology_registry.h"
 
 namespace ringshift::cli {
 namespace {
@@ -20,6 +21,7 @@ using topology::Snapshot;
 struct Options {
   std::vector<std::string> keys;
   std::string spec;
+  RegistryFlags registry;
   bool explain = false;
   bool hex = false;
   bool json = false;
@@ -37,9 +39,18 @@ const char* name(KeyState state) {
   return "?";
 }
 
-// Where the topology comes from. Another source is one more branch here: the rest takes any snapshot.
+// The topology that routers obey now, or a file's.
 Result<std::shared_ptr<const Snapshot>> load(const Options& options) {
-  return load_spec_snapshot(options.spec);
+  if (!options.spec.empty()) return load_spec_snapshot(options.spec);
+  const auto coordinator = options.registry.connect();
+  if (!coordinator) return std::unexpected(coordinator.error());
+  auto stored = read_topology(**coordinator, options.registry.keys());
+  if (!stored) return std::unexpected(stored.error());
+  if (!*stored) {
+    return fail(ErrorKind::not_found, fmt::format("cluster '{}' has no topology in {}", options.registry.cluster,
+                                                  options.registry.registry));
+  }
+  return Snapshot::compile(std::move((*stored)->topology), (*stored)->version);
 }
 
 // `shown` is the key as the user wrote it: text, or hex.
@@ -89,6 +100,11 @@ bool route_one(const Snapshot& snapshot, const Options& options, const std::stri
 }
 
 int run_route(const Options& options) {
+  if (options.spec.empty() == options.registry.cluster.empty()) {
+    report(options.spec.empty() ? "say --spec FILE, or --cluster NAME for the topology in the registry"
+                                : "--spec and --cluster exclude each other (is RINGSHIFT_CLUSTER set?)");
+    return kBadUsage;
+  }
   const auto snapshot = load(options);
   if (!snapshot) {
     report(snapshot.error().message);
@@ -114,7 +130,8 @@ void add_route(CLI::App& app) {
   CLI::App* command = app.add_subcommand("route", "Tell which member takes a key, and why");
   const auto options = std::make_shared<Options>();
   command->add_option("KEY", options->keys, "Keys; none: one a line from standard input");
-  command->add_option("--spec", options->spec, "A spec file")->type_name("FILE")->required();
+  command->add_option("--spec", options->spec, "A spec file")->type_name("FILE");
+  options->registry.add_to(*command, /*cluster_required=*/false);
   command->add_flag("--explain", options->explain, "Show the hash, the point and the owner");
   command->add_flag("--hex", options->hex, "Keys are written in hex, for binary ones");
   command->add_flag("--json", options->json, "One JSON object a key");
@@ -122,6 +139,7 @@ void add_route(CLI::App& app) {
       "Examples:\n"
       "  ringshift route user:42 --spec four.yaml\n"
       "  ringshift route user:42 --spec four.yaml --explain\n"
+      "  ringshift route user:42 --cluster cache --json\n"
       "  ringshift route 00ff10 --hex --json --spec four.yaml\n"
       "  cut -f1 keys.tsv | ringshift route --json --spec four.yaml");
   command->callback([options] {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/cli.h"
+#include "cli/topology_registry.h"
 
 namespace ringshift::cli {
 
@@ -14,8 +15,10 @@ void add_topology(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  ringshift topology validate four.yaml\n"
-      "  ringshift topology diff four.yaml five.yaml");
+      "  ringshift topology diff four.yaml five.yaml\n"
+      "  ringshift topology apply four.yaml --cluster cache");
   add_topology_local(*command);
+  add_topology_registry(*command);
 }
 
 }  // namespace ringshift::cli

@@ -98,7 +98,7 @@ void history(const Flags& flags) {
   for (std::size_t i = first; i < range.kvs.size(); ++i) {
     const coord::KeyValue& kv = range.kvs[i];
     const std::string entry = kv.key.substr(keys.history().size());
-    auto stored = parse_stored(kv, range.cluster_id);
+    auto stored = parse_stored(kv);
     if (stored)
       stored->version.revision = base::parse_u64(entry).value_or(0);  // The original's, not the copy's.
     if (flags.json) {
@@ -137,7 +137,7 @@ class Printer final : public coord::Watcher {
     if (kv.mod_revision == shown_ && cluster_id_ == shown_cluster_) return;  // A resync that brought no news.
     shown_ = kv.mod_revision;
     shown_cluster_ = cluster_id_;
-    const Result<StoredTopology> stored = parse_stored(kv, cluster_id_);
+    const Result<StoredTopology> stored = parse_stored(kv);
     if (!stored) return report(stored.error().message);
     if (json_) return print(to_value(*stored));
     fmt::print("{}\n", summary(*stored));
@@ -180,41 +180,20 @@ void add(CLI::App& topology, const char* command_name, const char* what, const c
 
 }  // namespace
 
-void RegistryFlags::add_to(CLI::App& command, bool cluster_required) {
-  command.add_option("--registry", registry, "URL of the registry or of etcd; several: separated by commas")
-      ->envname("RINGSHIFT_REGISTRY")
-      ->capture_default_str();
-  command.add_option("--namespace", name_space, "Namespace of the cluster")->capture_default_str();
-  CLI::Option* name_option =
-      command.add_option("--cluster", cluster, "Name of the cluster")->envname("RINGSHIFT_CLUSTER");
-  if (cluster_required) name_option->required();
-}
-
-Result<std::unique_ptr<coord::Coordinator>> RegistryFlags::connect() const {
-  coord::Options options;
-  for (std::size_t begin = 0; begin <= registry.size();) {
-    const std::size_t end = std::min(registry.find(',', begin), registry.size());
-    if (end > begin) options.endpoints.push_back(registry.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return coord::connect(std::move(options));
-}
-
-Result<StoredTopology> parse_stored(const coord::KeyValue& kv, std::uint64_t cluster_id) {
+Result<StoredTopology> parse_stored(const coord::KeyValue& kv) {
   Result<topology::Topology> parsed = topology::parse_topology(kv.value, kv.key);
   if (!parsed) return std::unexpected(std::move(parsed.error()));
   return StoredTopology{
-      *std::move(parsed), {cluster_id, static_cast<std::uint64_t>(kv.mod_revision)}, kv.mod_revision};
+      *std::move(parsed), {coord::kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)}, kv.mod_revision};
 }
 
 Result<std::optional<StoredTopology>> read_topology(coord::Coordinator& coordinator,
                                                     const coord::ClusterKeys& keys) {
-  // A range, because its answer names the registry's epoch.
   const Result<coord::Range> range = coordinator.list(keys.topology());
   if (!range) return std::unexpected(range.error());
   for (const coord::KeyValue& kv : range->kvs) {
     if (kv.key != keys.topology()) continue;
-    Result<StoredTopology> stored = parse_stored(kv, range->cluster_id);
+    Result<StoredTopology> stored = parse_stored(kv);
     if (!stored) return std::unexpected(std::move(stored.error()));
     return *std::move(stored);
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/registry_flags.h"
 #include "coord/coordinator.h"
 #include "coord/keys.h"
 #include "ringshift/topology.h"
@@ -17,18 +18,6 @@ namespace ringshift::cli {
 void add_topology_registry(CLI::App& topology);  // apply, get, history, watch
 void add_topology_apply(CLI::App& topology);     // Part of the above.
 
-// Which cluster of which registry.
-struct RegistryFlags {
-  std::string registry = "http://127.0.0.1:7379";  // Several: separated by commas.
-  std::string name_space{coord::kDefaultNamespace};
-  std::string cluster;
-
-  // --registry, --namespace and --cluster, with their environment variables.
-  void add_to(CLI::App& command, bool cluster_required);
-  [[nodiscard]] Result<std::unique_ptr<coord::Coordinator>> connect() const;
-  [[nodiscard]] coord::ClusterKeys keys() const { return {name_space, cluster}; }
-};
-
 // What routers obey, as it stands in the registry.
 struct StoredTopology {
   topology::Topology topology;
@@ -39,7 +28,7 @@ struct StoredTopology {
 [[nodiscard]] Result<std::optional<StoredTopology>> read_topology(coord::Coordinator& coordinator,
                                                                   const coord::ClusterKeys& keys);
 // A range's or an event's topology.
-[[nodiscard]] Result<StoredTopology> parse_stored(const coord::KeyValue& kv, std::uint64_t cluster_id);
+[[nodiscard]] Result<StoredTopology> parse_stored(const coord::KeyValue& kv);
 
 // "version ..., digest ..., 4 members, resize ... in phase ...": one line for people.
 [[nodiscard]] std::string summary(const StoredTopology& stored);

@@ -1,5 +1,6 @@
 // The registry's key layout: /ringshift/<namespace>/<cluster>/<name>.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,9 @@ struct ClusterKeys {
 };
 
 inline constexpr std::string_view kDefaultNamespace = "default";
+
+// The epoch in versions that come from a registry (a static cluster's is 0). A process follows one registry
+// for its life and obeys no other, so the number need not tell registries apart.
+inline constexpr std::uint64_t kRegistryEpoch = 1;
 
 }  // namespace ringshift::coord

@@ -14,8 +14,6 @@ using topology::Version;
 
 namespace {
 
-// The registry's own epoch for routers: one registry is followed for a process's life.
-constexpr std::uint64_t kRegistryEpoch = 1;
 constexpr std::chrono::milliseconds kRetryMax{1000};
 
 std::chrono::milliseconds full_jitter(std::chrono::milliseconds upper) {

@@ -112,7 +112,7 @@ Status Leader::publish(Topology next, std::vector<Op> also) {
   if (!*written) return fail(ErrorKind::stale, "the topology or the lock changed under this controller");
   topology_ = std::move(next);
   topology_revision_ = **written;
-  base::log(LogLevel::info, "published topology 1.{} epoch {} step {}", topology_revision_, topology_->fence.epoch,
+  base::log(LogLevel::info, "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch, topology_revision_, topology_->fence.epoch,
             topology_->fence.step);
   return {};
 }
@@ -177,7 +177,7 @@ Status Leader::handle_request(const KeyValue& kv) {
     if (started) return {};  // Answered with the topology, in one transaction.
     if (started.error().kind == ErrorKind::stale) return started;
     base::log(LogLevel::warning, "resize refused: {}", started.error().message);
-    checkpoint_.reset();
+    if (!topology_ || !topology_->resize) checkpoint_.reset();  // start() had begun to fill one in.
     return answer_request(kv, *request, started);
   }
   return answer_request(kv, *request, change_checkpoint(*request));

@@ -64,6 +64,7 @@ class Leader {
   Status hold_again();
   Result<bool> repair_stamps();
   Status complete();
+  Status trim_history();
   [[nodiscard]] std::vector<topology::Member> destinations() const;
 
   // leader_status.cpp

@@ -47,7 +47,7 @@ void Leader::estimate_keys_to_move(const topology::Spec& from, const topology::S
 
 ResizeStatus Leader::current_status() {
   ResizeStatus status = status_;
-  if (topology_) status.version = fmt::format("1.{}", topology_revision_);
+  if (topology_) status.version = fmt::format("{}.{}", coord::kRegistryEpoch, topology_revision_);
   if (!topology_ || !topology_->resize || !checkpoint_) {
     if (status.state != "finished" && status.state != "failed") status.state = "idle";
     if (!checkpoint_) return status;

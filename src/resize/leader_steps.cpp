@@ -25,6 +25,8 @@ constexpr std::chrono::milliseconds kMoverTick{100};
 constexpr std::chrono::milliseconds kStampCheck{1000};
 constexpr std::chrono::milliseconds kPausedTick{250};
 constexpr std::chrono::milliseconds kFinalReports{1500};
+constexpr std::size_t kHistoryKept = 200;
+constexpr std::size_t kOpsPerWrite = 100;  // etcd takes 128 in a transaction.
 constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -117,7 +119,7 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
 
 Status Leader::prepare() {
   if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
-  const topology::Version version{1, static_cast<std::uint64_t>(topology_revision_)};
+  const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
   for (const Member& member : topology_->resize->members) {
@@ -242,7 +244,7 @@ Status Leader::move() {
     static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
     return check_stamps();
   }
-  const topology::Version version{1, static_cast<std::uint64_t>(topology_revision_)};
+  const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
   const topology::Limits& limits = topology_->spec.limits;
@@ -370,7 +372,18 @@ Status Leader::complete() {
   checkpoint_.reset();
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
-  return {};
+  return trim_history();
+}
+
+// The registry keeps the newest kHistoryKept topologies of a cluster.
+Status Leader::trim_history() {
+  const Result<coord::Range> history = coordinator_.list(keys_.history());
+  if (!history) return std::unexpected(history.error());
+  std::vector<coord::Op> removals;
+  for (std::size_t i = 0; i + kHistoryKept < history->kvs.size() && removals.size() < kOpsPerWrite; ++i) {
+    removals.push_back({coord::Op::Kind::remove, history->kvs[i].key, "", 0});
+  }
+  return removals.empty() ? Status{} : write(std::move(removals));
 }
 
 }  // namespace ringshift::resize

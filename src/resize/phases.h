@@ -37,7 +37,7 @@ inline const std::vector<double> kDefaultSteps = {1, 10, 50, 100};
 [[nodiscard]] topology::Topology dual(const topology::Topology& now);
 // HOLD did not come about and nothing has moved: the slices stay with OLD.
 [[nodiscard]] topology::Topology call_off(const topology::Topology& now);
-// NEW: the active slices belong to their new members.
+// NEW: the active slices belong to their new members; after a rollback's DUAL, to A's again.
 [[nodiscard]] topology::Topology settle(const topology::Topology& now);
 // HOLD of all that moved or may have moved, in a new epoch, back to A.
 [[nodiscard]] topology::Topology begin_rollback(const topology::Topology& now, RunIds run_ids);
