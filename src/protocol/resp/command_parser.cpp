@@ -28,6 +28,9 @@ bool parse_number(std::string_view text, std::int64_t& value) {
   return true;
 }
 
+constexpr std::size_t kKeptSpans = 128;
+constexpr std::size_t kKeptInlineBytes = 512;
+
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 int hex_digit(char c) {
@@ -132,8 +135,9 @@ CommandParser::State CommandParser::parse(std::string_view bytes) {
   if (state_ == State::command) {
     begin_ = pos_ = scanned_ = count_ = 0;
     step_ = Step::start;
-    // A command with a great many arguments must not hold its list for ever.
-    if (spans_.size() > 4096) std::vector<Span>().swap(spans_);
+    // What one unusual command needed is not kept for ever: clients are many and mostly idle.
+    if (spans_.size() > kKeptSpans) std::vector<Span>().swap(spans_);
+    if (inline_.capacity() > kKeptInlineBytes) std::string().swap(inline_);
   }
   while (true) {
     if (step_ == Step::start) {
