@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   add_controller(app);
   add_serve(app);
   add_resize(app);
+  add_up(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

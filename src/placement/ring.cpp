@@ -12,7 +12,7 @@
 namespace ringshift::placement {
 namespace {
 
-constexpr std::size_t kBucketsPerPoint = 2;
+constexpr std::size_t kBucketsPerPoint = 4;
 
 // The bytes that are hashed for a point: the id, a zero byte, and room for the number.
 std::string point_name(std::string_view id) {
@@ -58,9 +58,9 @@ Ring::Ring(std::span<const Member> members, std::uint32_t points_per_weight) {
   index_buckets();
 }
 
-// Hashes are evenly spread, so one counting pass over the top bits leaves about half a point a bucket, and
-// what is left to sort is next to nothing. buckets_ is used to count: after it, entry b is where bucket b
-// ends.
+// Hashes are evenly spread, so one counting pass over the top bits leaves about a quarter of a point a
+// bucket, and what is left to sort is next to nothing. buckets_ is used to count: after it, entry b is where
+// bucket b ends.
 void Ring::place(std::vector<Point> unsorted, std::span<const Member> members) {
   const std::size_t count = unsorted.size();
   const std::size_t buckets = std::bit_ceil(std::max<std::size_t>(2, count * kBucketsPerPoint));

@@ -8,8 +8,8 @@
 // Invariant: points_ is sorted by (hash, id) and fixed once built, so the order in which members arrive never
 // matters, even when points collide (then the smaller id owns the arc).
 // Threads: immutable after construction. Cost: owner() is O(1) expected through an index of equal buckets
-// over the top bits, at least two a point, most of which name their owner directly; its answer is the sorted
-// array's, exactly. Memory: 16 bytes a point and 8 to 16 of index.
+// over the top bits, at least four a point, most of which name their owner directly; its answer is the sorted
+// array's, exactly. Memory: 16 bytes a point and 16 to 32 of index.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -8,8 +8,8 @@
 namespace ringshift::topology {
 
 const Node* Node::find(std::string_view name) const noexcept {
-  for (const auto& [field, node] : fields) {
-    if (field == name) return &node;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return &items[i];
   }
   return nullptr;
 }
@@ -117,11 +117,10 @@ void Builder::add(Node node) {
   }
   Open& open = open_.back();
   if (open.node.kind == Node::Kind::map) {
-    open.node.fields.emplace_back(std::move(open.pending_key), std::move(node));
+    open.node.names.push_back(std::move(open.pending_key));
     open.has_key = false;
-  } else {
-    open.node.items.push_back(std::move(node));
   }
+  open.node.items.push_back(std::move(node));
 }
 
 }  // namespace detail

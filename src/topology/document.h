@@ -23,10 +23,10 @@ inline constexpr std::size_t kMaxNodes = 400'000;
 struct Node {
   enum class Kind : std::uint8_t { null, plain, quoted, list, map };  // plain: could be a number or a word.
   Kind kind = Kind::null;
-  int line = 0;                                      // From 1; 0 when not known.
-  std::string text;                                  // plain, quoted.
-  std::vector<Node> items;                           // list
-  std::vector<std::pair<std::string, Node>> fields;  // map, in the text's order; names are unique.
+  int line = 0;                    // From 1; 0 when not known.
+  std::string text;                // plain, quoted.
+  std::vector<Node> items;         // list; map: the fields' values, in the text's order.
+  std::vector<std::string> names;  // map: names[i] is the unique name of items[i].
 
   [[nodiscard]] const Node* find(std::string_view name) const noexcept;
 };

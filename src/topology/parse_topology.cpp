@@ -35,8 +35,9 @@ Fence read_fence(Reader& reader, const Node& node) {
   if (run_ids == nullptr) return fence;
   if (run_ids->kind != Node::Kind::map)
     reader.problem(run_ids->line, "fence.run_ids", "a map of member to run id belongs here");
-  for (const auto& [id, run_id] : run_ids->fields) {
-    fence.run_ids[id] = reader.scalar(run_id, join("fence.run_ids", id));
+  for (std::size_t i = 0; i < run_ids->names.size(); ++i) {
+    const std::string& id = run_ids->names[i];
+    fence.run_ids[id] = reader.scalar(run_ids->items[i], join("fence.run_ids", id));
   }
   return fence;
 }
@@ -84,8 +85,9 @@ Result<Topology> parse_topology(std::string_view json, std::string_view place) {
     if (const Node* factors = root->find("factors"); factors != nullptr && !reader.failed()) {
       if (factors->kind != Node::Kind::map)
         reader.problem(factors->line, "factors", "a map of member to factor belongs here");
-      for (const auto& [id, factor] : factors->fields) {
-        const auto value = reader.scalar_whole(factor, join("factors", id), kFullFactor - 1);
+      for (std::size_t i = 0; i < factors->names.size(); ++i) {
+        const std::string& id = factors->names[i];
+        const auto value = reader.scalar_whole(factors->items[i], join("factors", id), kFullFactor - 1);
         if (value) topology.factors[id] = static_cast<std::uint32_t>(*value);
       }
     }

@@ -130,7 +130,9 @@ bool Reader::map(const Node& node, const std::string& path, Names names) {
         fmt::format("{} where a map with the fields {} belongs", kind_name(node.kind), alternatives(names)));
     return false;
   }
-  for (const auto& [name, value] : node.fields) {
+  for (std::size_t i = 0; i < node.names.size(); ++i) {
+    const std::string& name = node.names[i];
+    const Node& value = node.items[i];
     if (std::ranges::find(names, std::string_view(name)) != names.end()) continue;
     const std::string near = nearest(name, names);
     problem(value.line != 0 ? value.line : node.line, path,

@@ -9,7 +9,7 @@
 namespace ringshift::topology {
 
 inline constexpr std::size_t kMaxMembers = 16'384;
-inline constexpr std::uint64_t kMaxPoints = 1U << 22;  // Of a whole ring: 64 MiB, and 32 of index.
+inline constexpr std::uint64_t kMaxPoints = 1U << 22;  // Of a whole ring: 64 MiB, and 64 of index.
 inline constexpr std::uint32_t kMaxPointsPerWeight = 65'536;
 inline constexpr double kMaxWeight = 10'000;
 inline constexpr std::uint64_t kMaxResidues = 1U << 20;  // Modulo: the sum of the weights.

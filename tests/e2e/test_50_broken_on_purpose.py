@@ -1,0 +1,85 @@
+"""The checkers check: a protocol broken by a built-in switch must not pass. Debug builds only.
+
+Under chaos the history checker sees the coarse ones. The others need a race of a few microseconds, or an expiry
+between two steps of one transfer: the deterministic tests named here force it.
+"""
+import random
+import subprocess
+import time
+
+import pytest
+
+from harness.cluster import RINGSHIFT_DEBUG, ROOT
+
+ATTEMPTS = 4
+CAUGHT_UNDER_CHAOS = ["no_hold", "write_without_pull"]
+# Switch -> the test program that catches it, in a test whose name has the switch in it.
+CAUGHT_BY_DETERMINISTIC_TESTS = {
+    "restore_without_token": "unit_transfer",
+    "no_seal_after_busy": "unit_transfer",
+    "compare_and_delete_seal": "unit_transfer",
+}
+
+needs_debug_build = pytest.mark.skipif(not RINGSHIFT_DEBUG.exists(), reason=f"{RINGSHIFT_DEBUG} is not built")
+
+
+def grow_under_chaos(cluster, dice):
+    """One growth with a hot load and a proxy that hangs at the wrong moments. The load's judgement."""
+    cluster.add_member()
+    spec = cluster.write_spec()
+    with cluster.history(rate=9000, keys=40, clients=16, settle=0.8) as load:
+        cluster.resize_start(spec, wait=False, steps="50,100")
+        for _ in range(4):
+            time.sleep(dice.uniform(0, 0.15))
+            proxy = dice.choice(cluster.proxies)
+            proxy.pause()
+            time.sleep(dice.uniform(0.02, 0.2))
+            proxy.resume()
+        cluster.wait_resized()
+    return load
+
+
+@needs_debug_build
+@pytest.mark.parametrize("switch", CAUGHT_UNDER_CHAOS)
+def test_chaos_catches(make_cluster, switch):
+    dice = random.Random(seed := random.SystemRandom().randrange(1 << 32))
+    print(f"chaos seed {seed}")
+    for _ in range(ATTEMPTS):
+        cluster = make_cluster(members=4, proxies=2, binary=RINGSHIFT_DEBUG, env={"RINGSHIFT_BREAK": switch}).start()
+        cluster.fill(2000)
+        load = grow_under_chaos(cluster, dice)
+        if load.judgement["violations"]:
+            print(load.violations())
+            return
+        cluster.stop()
+    pytest.fail(f"{switch} went unnoticed in {ATTEMPTS} runs")
+
+
+@needs_debug_build
+def test_the_same_chaos_with_the_protocol_whole_is_clean(make_cluster):
+    """Otherwise the tests above prove nothing."""
+    dice = random.Random(seed := random.SystemRandom().randrange(1 << 32))
+    print(f"chaos seed {seed}")
+    cluster = make_cluster(members=4, proxies=2, binary=RINGSHIFT_DEBUG).start()
+    cluster.fill(2000)
+    grow_under_chaos(cluster, dice).assert_clean(errors=False)
+
+
+@needs_debug_build
+@pytest.mark.parametrize("switch", CAUGHT_BY_DETERMINISTIC_TESTS)
+def test_a_deterministic_test_exists_and_passes(switch):
+    program = ROOT / "build/debug/bin" / CAUGHT_BY_DETERMINISTIC_TESTS[switch]
+    if not program.exists():
+        pytest.skip(f"{program} is not built")
+    camel = "".join(word.capitalize() for word in switch.split("_"))
+    done = subprocess.run([program, f"--gtest_filter=*{camel}*:*{switch}*"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "0 tests from" not in done.stdout, f"{program.name} has no test named after {switch}"
+    assert "[  PASSED  ]" in done.stdout
+
+
+@needs_debug_build
+def test_an_unknown_switch_is_refused():
+    done = subprocess.run([RINGSHIFT_DEBUG, "proxy", "--spec", "/nonexistent", "--listen", "127.0.0.1:0"], text=True,
+                          env={"RINGSHIFT_BREAK": "nosuch", "PATH": "/usr/bin:/bin"}, capture_output=True, timeout=20)
+    assert done.returncode != 0
