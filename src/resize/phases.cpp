@@ -104,7 +104,8 @@ Topology call_off(const Topology& now) {
 Topology settle(const Topology& now) {
   Topology next = now;
   Resize& resize = *next.resize;
-  resize.done = topology::unite(resize.done, resize.active);
+  // In a rollback they are A's again: neither done nor active.
+  if (!resize.rollback) resize.done = topology::unite(resize.done, resize.active);
   resize.active.clear();
   resize.phase = Phase::prep;
   resize.read_order = topology::ReadOrder::old_first;
