@@ -104,7 +104,7 @@ Topology call_off(const Topology& now) {
 Topology settle(const Topology& now) {
   Topology next = now;
   Resize& resize = *next.resize;
-  // In a rollback they are A's again, which is what a slice in neither set is.
+  // In a rollback they are A's again: neither done nor active.
   if (!resize.rollback) resize.done = topology::unite(resize.done, resize.active);
   resize.active.clear();
   resize.phase = Phase::prep;

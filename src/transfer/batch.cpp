@@ -54,7 +54,10 @@ Status BatchMover::claim(std::span<const std::string> keys, std::vector<Item>& c
   for (std::size_t i = 0; i < items.size(); ++i) {
     switch (read_claim((*replies)[i])) {
       case Claim::claimed: claimed.push_back(std::move(items[i])); break;
-      case Claim::busy: confirm.push_back(std::move(items[i])); break;
+      case Claim::busy:
+        ++result.settled;
+        confirm.push_back(std::move(items[i]));
+        break;
       case Claim::wait: ++result.later; break;
       case Claim::gate: result.gated = true; break;
       case Claim::error: result.error = (*replies)[i].text; break;
