@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/encoding.h"
 #include "transfer/steps.h"
 
@@ -19,6 +21,19 @@ constexpr std::string_view kScanCount = "1000";
 
 std::unexpected<Error> about(const Member& member, const Error& error) {
   return fail(error.kind, fmt::format("member {} ({}): {}", member.id, member.address, error.message));
+}
+
+// The number of a database other than 0 that has keys, from INFO keyspace ("db7:keys=1,..."); "" when none has.
+std::string other_database(std::string_view keyspace) {
+  while (!keyspace.empty()) {
+    const std::size_t end = std::min(keyspace.find('\n'), keyspace.size() - 1);
+    const std::string_view line = keyspace.substr(0, end);
+    keyspace.remove_prefix(end + 1);
+    const std::size_t colon = line.find(':');
+    if (!line.starts_with("db") || colon == std::string_view::npos) continue;
+    if (const std::string_view number = line.substr(2, colon - 2); number != "0") return std::string(number);
+  }
+  return "";
 }
 
 }  // namespace
@@ -148,12 +163,17 @@ Result<std::vector<ClientEntry>> Members::clients(const Member& member) {
 Result<std::uint64_t> Members::fence(const Member& member, const std::set<std::string>& allowed) {
   const Result<std::vector<ClientEntry>> entries = clients(member);
   if (!entries) return std::unexpected(entries.error());
+  const std::string own_id = std::to_string(connections_[member.id].client->client_id());
   std::uint64_t killed = 0;
   for (const ClientEntry& entry : *entries) {
-    if (!entry.name.starts_with(transfer::kReservedPrefix) || allowed.contains(entry.name)) continue;
+    if (!entry.name.starts_with(transfer::kReservedPrefix)) continue;
+    // Of our own name only this connection may live on: any other is one that we, or our mover, gave up, and
+    // the member may yet execute what it had sent there (I3).
+    const bool ours = entry.name == name_;
+    if (ours ? entry.id == own_id : allowed.contains(entry.name)) continue;
     const Result<Value> reply = call(member, {"CLIENT", "KILL", "ID", entry.id});
     if (!reply) return std::unexpected(reply.error());
-    killed += static_cast<std::uint64_t>(reply->integer);  // 0 when it left by itself.
+    if (!ours) killed += static_cast<std::uint64_t>(reply->integer);  // 0 when it left by itself.
   }
   return killed;
 }
@@ -171,8 +191,7 @@ Status Members::check(const Member& member, bool allow_foreign) {
   }
   const Result<Value> keyspace = call(member, {"INFO", "keyspace"});
   if (!keyspace) return std::unexpected(keyspace.error());
-  for (int db = 1; db < 16; ++db) {
-    if (info_field(keyspace->text, fmt::format("db{}", db)).empty()) continue;
+  if (const std::string db = other_database(keyspace->text); !db.empty()) {
     return fail(ErrorKind::invalid, fmt::format("member {} ({}): database {} has keys; a resize moves database 0 only: "
                                                 "empty or move the others first", member.id, member.address, db));
   }

@@ -35,7 +35,8 @@ class Members {
   [[nodiscard]] Status set_stamp(const topology::Member& member, const topology::Fence& fence, bool open);
   [[nodiscard]] Result<std::string> stamp(const topology::Member& member);  // "" when there is none.
   [[nodiscard]] Result<std::vector<ClientEntry>> clients(const topology::Member& member);
-  // Kills every connection of ours (named rs:...) whose name is not in `allowed`; gives how many.
+  // Kills every connection of ours (named rs:...) whose name is not in `allowed`; gives how many. Also those
+  // with this object's own name, but not its connection; they are not counted.
   [[nodiscard]] Result<std::uint64_t> fence(const topology::Member& member, const std::set<std::string>& allowed);
   [[nodiscard]] Result<std::uint64_t> key_count(const topology::Member& member);
 

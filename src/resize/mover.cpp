@@ -102,11 +102,17 @@ Mover::Outcome Mover::run_source(Source& source, std::string& error) {
   while (!stopping_) {
     std::uint64_t found = 0;
     const Result<Value> before = source.connection->call({"INFO", "server"});
-    Outcome outcome = before ? pass(source, found, error) : Outcome::unreachable;
-    if (outcome != Outcome::clean) return outcome;
+    if (!before) {
+      error = fmt::format("member {}: {}", source.member->id, before.error().message);
+      return Outcome::unreachable;
+    }
+    if (const Outcome outcome = pass(source, found, error); outcome != Outcome::clean) return outcome;
     if (stopping_) break;
     const Result<Value> after = source.connection->call({"INFO", "server"});
-    if (!after) return Outcome::unreachable;
+    if (!after) {
+      error = fmt::format("member {}: {}", source.member->id, after.error().message);
+      return Outcome::unreachable;
+    }
     if (info_field(before->text, "run_id") != info_field(after->text, "run_id")) return Outcome::restarted;
     if (found == 0) return Outcome::clean;
     if (!pause(kPauseBetweenPasses)) break;

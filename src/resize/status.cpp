@@ -32,6 +32,9 @@ T field(const json& object, const char* name, T fallback) {
   }
 }
 
+// Keys and members' errors are bytes, JSON is not: what is no UTF-8 is shown as U+FFFD, and never an exception.
+std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 json pairs_json(const std::vector<PairProgress>& pairs) {
   json out = json::array();
   for (const PairProgress& pair : pairs) out.push_back({{"from", pair.from}, {"to", pair.to}, {"moved", pair.moved}});
@@ -63,7 +66,7 @@ std::string to_json(const Request& request) {
   if (request.allow_foreign) out["allow_foreign"] = true;
   if (request.force) out["force"] = true;
   if (request.keys_per_second != 0) out["keys_per_second"] = request.keys_per_second;
-  return out.dump();
+  return dump(out);
 }
 
 Result<Request> parse_request(std::string_view text) {
@@ -94,7 +97,7 @@ Result<Request> parse_request(std::string_view text) {
 }
 
 std::string to_json(const ResizeStatus& status) {
-  return json{{"state", status.state},
+  return dump(json{{"state", status.state},
               {"id", status.id},
               {"version", status.version},
               {"step", status.step},
@@ -112,8 +115,7 @@ std::string to_json(const ResizeStatus& status) {
               {"last_error", status.last_error},
               {"rolled_back", status.rolled_back},
               {"request_id", status.request_id},
-              {"request_error", status.request_error}}
-      .dump();
+              {"request_error", status.request_error}});
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -145,7 +147,7 @@ Result<ResizeStatus> parse_status(std::string_view text) {
 std::string to_json(const Checkpoint& checkpoint) {
   std::vector<PairProgress> pairs;
   for (const auto& [pair, moved] : checkpoint.pairs) pairs.push_back({pair.first, pair.second, moved});
-  return json{{"steps", checkpoint.steps},
+  return dump(json{{"steps", checkpoint.steps},
               {"prepared", checkpoint.prepared},
               {"opened", checkpoint.opened},
               {"paused", checkpoint.paused},
@@ -158,8 +160,7 @@ std::string to_json(const Checkpoint& checkpoint) {
               {"rollback", checkpoint.rollback},
               {"pairs", pairs_json(pairs)},
               {"big_keys", checkpoint.big_keys},
-              {"spec", json::parse(topology::to_json(checkpoint.target))}}
-      .dump();
+              {"spec", json::parse(topology::to_json(checkpoint.target))}});
 }
 
 Result<Checkpoint> parse_checkpoint(std::string_view text) {

@@ -13,11 +13,15 @@ using protocol::resp::append_command;
 using protocol::resp::Value;
 
 // KEYS: k, its claim, the stamp. ARGV: the stamp that must stand there, the token, ...
+// A claim of the same TokenSource is one that its owner gave up (a step ended, a member refused or broke): it
+// is replaced, since waiting for its end would outlast the command. That is no more than a claim that is lost
+// and then set, which may happen at any moment anyway.
 constexpr std::string_view kClaimScript =
     "if redis.call('GET',KEYS[3])~=ARGV[1] then return 'GATE' end "
     "if redis.call('EXISTS',KEYS[1])==1 then return 'BUSY' end "
-    "if redis.call('SET',KEYS[2],ARGV[2],'NX','PX',ARGV[3]) then return 'CLAIMED' end "
-    "return 'WAIT'";
+    "local t=redis.call('GET',KEYS[2]) local o=string.match(ARGV[2],'^(.+%-)%d+$') "
+    "if t and (not o or string.sub(t,1,#o)~=o) then return 'WAIT' end "
+    "redis.call('SET',KEYS[2],ARGV[2],'PX',ARGV[3]) return 'CLAIMED'";
 constexpr std::string_view kRestoreScript =
     "if redis.call('GET',KEYS[3])~=ARGV[1] then return 'GATE' end "
     "if redis.call('GET',KEYS[2])~=ARGV[2] then return 'STALE' end "

@@ -30,7 +30,8 @@ inline constexpr std::string_view kClaimTtlMs = "2000";
 [[nodiscard]] std::string open_stamp(const topology::Fence& fence, const std::string& member);
 [[nodiscard]] std::string closed_stamp(const topology::Fence& fence, const std::string& member);
 
-// Tokens that no two CLAIMs share: a random owner and a count. One source a thread.
+// Tokens that no two CLAIMs share: a random owner and a count. One source a thread, which has at most one
+// transfer of a key under way: a CLAIM replaces an earlier claim of the same source instead of waiting for it.
 class TokenSource {
  public:
   TokenSource();

@@ -29,7 +29,7 @@ TEST(Interleaving, LateRestoreOfALostClaimIsStale) {
 // lets OLD go, seals, and its client deletes the key.
 Restore restore_sent_again_after_busy(Pair& pair) {
   ask(*pair.s, {"SET", "k", "v"});
-  const std::string t1 = pair.tokens.next(), t2 = pair.tokens.next();
+  const std::string t1 = pair.tokens.next(), t2 = pair.others.next();
   EXPECT_EQ(pair.claim("k", t1), Claim::claimed);
   const Dump copy = pair.dump("k");
   EXPECT_EQ(pair.restore("k", t1, copy), Restore::ok);
@@ -54,7 +54,7 @@ TEST(Interleaving, I8SealAfterBusyStopsARestoreSentAgain) {
 // its client deletes. The seal must have removed R2's claim as well.
 Restore restore_by_another_after_the_seal(Pair& pair) {
   ask(*pair.s, {"SET", "k", "v"});
-  const std::string t1 = pair.tokens.next(), t2 = pair.tokens.next();
+  const std::string t1 = pair.tokens.next(), t2 = pair.others.next();
   EXPECT_EQ(pair.claim("k", t1), Claim::claimed);
   EXPECT_EQ(pair.restore("k", t1, pair.dump("k")), Restore::ok);
   ask(*pair.d, {"DEL", "k"});  // Eviction.
@@ -76,7 +76,7 @@ TEST(Interleaving, I8SealRemovesWhateverClaimThereIs) {
 // A read that misses on OLD seals before it believes NEW: the key expired on OLD while R2 held a copy.
 Restore restore_after_a_read_miss(Pair& pair) {
   ask(*pair.s, {"SET", "k", "v"});
-  const std::string t2 = pair.tokens.next();
+  const std::string t2 = pair.others.next();
   EXPECT_EQ(pair.claim("k", t2), Claim::claimed);
   const Dump copy = pair.dump("k");
   ask(*pair.s, {"DEL", "k"});  // Its TTL ran out.
@@ -138,7 +138,7 @@ TEST(WrongOrder, DumpBeforeClaimRestoresAnOldCopy) {
 TEST(WrongOrder, SealBeforeUnlinkLetsALaterClaimThrough) {
   Pair pair;
   ask(*pair.s, {"SET", "k", "v"});
-  const std::string t1 = pair.tokens.next(), t2 = pair.tokens.next();
+  const std::string t1 = pair.tokens.next(), t2 = pair.others.next();
   EXPECT_EQ(pair.claim("k", t1), Claim::claimed);
   EXPECT_EQ(pair.restore("k", t1, pair.dump("k")), Restore::ok);
   pair.seal("k", t1);          // Too early.
@@ -168,7 +168,7 @@ TEST(WrongOrder, I9ATokenUsedForTwoClaimsLetsAnOldCopyIn) {
 TEST(Interleaving, I9FreshTokenKeepsAnOldCopyOut) {
   Pair pair;
   ask(*pair.s, {"SET", "k", "v"});
-  const std::string t1 = pair.tokens.next(), t2 = pair.tokens.next();
+  const std::string t1 = pair.tokens.next(), t2 = pair.others.next();
   EXPECT_EQ(pair.claim("k", t1), Claim::claimed);
   const Dump copy = pair.dump("k");
   pair.expire_claim("k");

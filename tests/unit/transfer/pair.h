@@ -41,7 +41,7 @@ struct Pair {
   test::RedisProcess old_redis, new_redis;
   std::unique_ptr<SyncClient> s = dial(old_redis), d = dial(new_redis);
   topology::Fence fence{1, 1, {{"old", "run-old"}, {"new", "run-new"}}};
-  TokenSource tokens;
+  TokenSource tokens, others;  // R1's and R2's.
 
   Pair() { set_stamp(open_stamp(fence, "new")); }
 
@@ -77,7 +77,7 @@ struct Pair {
   }
   // The whole of steps 1-5, undisturbed.
   void pull(std::string_view key) {
-    const std::string token = tokens.next();
+    const std::string token = others.next();
     const Claim claimed = claim(key, token);
     ASSERT_TRUE(claimed == Claim::claimed || claimed == Claim::busy);
     if (claimed == Claim::claimed) {

@@ -34,6 +34,23 @@ TEST(Claim, EndsByItself) {
   EXPECT_EQ(pair.claim("k", "t2"), Claim::claimed);
 }
 
+// A pull that was given up (its step ended, a member refused) must not block the next one of the same router
+// for the claim's two seconds: that is longer than a command waits.
+TEST(Claim, ReplacesAnEarlierOneOfTheSameSourceOnly) {
+  Pair pair;
+  TokenSource another;
+  const std::string first = pair.tokens.next(), second = pair.tokens.next();
+  ask(*pair.s, {"SET", "k", "v"});
+  ASSERT_EQ(pair.claim("k", first), Claim::claimed);
+  const Dump copy = pair.dump("k");
+  EXPECT_EQ(pair.claim("k", another.next()), Claim::wait);
+  EXPECT_EQ(pair.claim("k", second), Claim::claimed);
+  EXPECT_EQ(ask(*pair.d, {"GET", claim_key("k")}).text, second);
+  EXPECT_GT(ask(*pair.d, {"PTTL", claim_key("k")}).integer, 0);
+  EXPECT_EQ(pair.restore("k", first, copy), Restore::stale) << "what was given up stays out";
+  EXPECT_EQ(pair.restore("k", second, pair.dump("k")), Restore::ok);
+}
+
 // Which stamps let a transfer in: the one that equals ours, and no other.
 TEST(Gate, OpenOnlyForTheSameStamp) {
   Pair pair;
