@@ -30,10 +30,11 @@ inline const std::vector<double> kDefaultSteps = {1, 10, 50, 100};
 [[nodiscard]] std::vector<topology::Member> all_members(const topology::Topology& topology);
 
 // PREP: a new epoch and a new step, nothing active.
-[[nodiscard]] topology::Topology begin(const topology::Topology& now, const topology::Spec& target, std::string id,
-                                       RunIds run_ids);
+[[nodiscard]] topology::Topology begin(const topology::Topology& now, const topology::Spec& target,
+                                       std::string id, RunIds run_ids);
 // HOLD of `slices` in a new step. Also used again for slices in HOLD or DUAL whose barrier must be repeated.
-[[nodiscard]] topology::Topology hold(const topology::Topology& now, const topology::SliceSet& slices, RunIds run_ids);
+[[nodiscard]] topology::Topology hold(const topology::Topology& now, const topology::SliceSet& slices,
+                                      RunIds run_ids);
 [[nodiscard]] topology::Topology dual(const topology::Topology& now);
 // HOLD did not come about and nothing has moved: the slices stay with OLD.
 [[nodiscard]] topology::Topology call_off(const topology::Topology& now);

@@ -155,12 +155,15 @@ TEST(Members, StampsAreBoundAndYieldToLaterOnes) {
   ASSERT_TRUE(run_id);
   EXPECT_EQ(run_id->size(), 40U);
   topology::Fence fence{2, 5, {{"a", *run_id}}};
-  ASSERT_TRUE(members.set_stamp(member, fence, false));
+  ASSERT_TRUE(members.set_stamp(member, fence, Gate::closed));
   EXPECT_EQ(*members.stamp(member), "2.5.closed." + *run_id);
-  ASSERT_TRUE(members.set_stamp(member, fence, true));
+  ASSERT_TRUE(members.set_stamp(member, fence, Gate::open));
   EXPECT_EQ(*members.stamp(member), "2.5.open." + *run_id);
+  ASSERT_TRUE(members.set_stamp(member, fence, Gate::done));
+  EXPECT_FALSE(members.set_stamp(member, fence, Gate::open)) << "closed for good (I10)";
+  EXPECT_EQ(*members.stamp(member), "2.5.done." + *run_id);
   --fence.step;
-  const Status late = members.set_stamp(member, fence, true);
+  const Status late = members.set_stamp(member, fence, Gate::open);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind, ErrorKind::stale);
 }

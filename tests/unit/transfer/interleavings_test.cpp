@@ -287,9 +287,10 @@ TEST(Interleaving, I10GateBeforeNewKeepsAnOrphanRestoreOut) {
   ASSERT_EQ(pair.claim("k", t1), Claim::claimed);
   const Dump copy = pair.dump("k");
   ask(*pair.s, {"UNLINK", "k"});  // Expired there; the mover's pass finds nothing.
-  ASSERT_EQ(pair.set_stamp(closed_stamp(pair.fence, "new")).text, "OK");
+  ASSERT_EQ(pair.set_stamp(done_stamp(pair.fence, "new")).text, "OK");
   ask(*pair.d, {"SET", "k", "new"});
   ask(*pair.d, {"DEL", "k"});
+  EXPECT_EQ(pair.set_stamp(open_stamp(pair.fence, "new")).text, "STALE") << "a controller's delayed write";
   EXPECT_EQ(pair.restore("k", t1, copy), Restore::gate);
   EXPECT_EQ(pair.on_new("k"), "(nil)") << "a deleted value came back";
 }
