@@ -34,13 +34,13 @@ std::uint64_t Ring::point_count(double weight, std::uint32_t points_per_weight) 
   return count >= 1 ? static_cast<std::uint64_t>(count) : 0;
 }
 
-std::uint64_t Ring::point_hash(std::string_view id, std::uint32_t i) {
+std::uint64_t Ring::point_hash(std::string_view id, std::uint32_t i, hashing::Hash64 hash) {
   std::string name = point_name(id);
   set_number(name, i);
-  return hashing::xxh3(name);
+  return hashing::hash64(hash, name);
 }
 
-Ring::Ring(std::span<const Member> members, std::uint32_t points_per_weight) {
+Ring::Ring(std::span<const Member> members, std::uint32_t points_per_weight, hashing::Hash64 hash) {
   std::uint64_t total = 0;
   for (const Member& member : members) total += point_count(member.weight, points_per_weight);
   // During the build a point's `member` is a position in `members`, whose ids break ties.
@@ -51,10 +51,19 @@ Ring::Ring(std::span<const Member> members, std::uint32_t points_per_weight) {
     const auto count = static_cast<std::uint32_t>(point_count(members[position].weight, points_per_weight));
     for (std::uint32_t i = 0; i < count; ++i) {
       set_number(name, i);
-      unsorted.push_back({hashing::xxh3(name), static_cast<MemberIndex>(position)});
+      unsorted.push_back({hashing::hash64(hash, name), static_cast<MemberIndex>(position)});
     }
   }
   place(std::move(unsorted), members);
+  index_buckets();
+}
+
+Ring::Ring(std::vector<Point> points) {
+  MemberIndex last = 0;
+  for (const Point& point : points) last = std::max(last, point.member);
+  std::vector<Member> anonymous;  // place() breaks ties by id, and there are none.
+  for (MemberIndex index = 0; index <= last; ++index) anonymous.push_back({{}, 1.0, index});
+  place(std::move(points), anonymous);
   index_buckets();
 }
 
@@ -95,6 +104,28 @@ void Ring::index_buckets() {
     // An empty ring's only "owner" has the top bit set, and is reached as a point.
     bucket = end == begin && size() != 0 ? points_[begin].member : kIndirect | begin;
     begin = end;
+  }
+}
+
+// Three passes over a block, each free of branches that depend on the one before: ask for the index entries,
+// then for the points that some of them name, then answer.
+void Ring::owners(std::span<const std::uint64_t> hashes, std::span<MemberIndex> owners) const noexcept {
+  constexpr std::size_t kBlock = 32;
+  for (std::size_t begin = 0; begin < hashes.size(); begin += kBlock) {
+    const auto block = hashes.subspan(begin, std::min(kBlock, hashes.size() - begin));
+    for (const std::uint64_t hash : block) __builtin_prefetch(&buckets_[hash >> shift_]);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::uint32_t entry = buckets_[block[i] >> shift_];
+      owners[begin + i] = entry;
+      __builtin_prefetch(&points_[entry < kIndirect ? 0 : entry & ~kIndirect]);
+    }
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::uint32_t entry = owners[begin + i];
+      if (entry < kIndirect) continue;
+      const Point* point = points_.data() + (entry & ~kIndirect);
+      while (point->hash < block[i]) ++point;
+      owners[begin + i] = point->member;
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 // Ring placement: every member owns many points on a 64-bit circle, and a key belongs to the first point at
 // or after its hash, wrapping past the end.
 //
-// Point i of a member is the XXH3-64 of its id, a zero byte and i as little-endian u32, for i in
-// 0..round(points_per_weight * weight)-1. So a member's points depend on nothing but itself: a change of
-// membership or weight moves keys only to or from the member that changed.
+// Point i of a member is the hash (XXH3-64 unless said otherwise) of its id, a zero byte and i as
+// little-endian u32, for i in 0..round(points_per_weight * weight)-1. So a member's points depend on nothing
+// but itself: a change of membership or weight moves keys only to or from the member that changed.
 //
 // Invariant: points_ is sorted by (hash, id) and fixed once built, so the order in which members arrive never
 // matters, even when points collide (then the smaller id owns the arc).
@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "hashing/hash64.h"
 #include "placement/member.h"
 
 namespace ringshift::placement {
@@ -27,7 +28,10 @@ class Ring {
   };
 
   // REQUIRES: ids are unique. No members is legal and makes a ring that owns nothing.
-  Ring(std::span<const Member> members, std::uint32_t points_per_weight);
+  Ring(std::span<const Member> members, std::uint32_t points_per_weight,
+       hashing::Hash64 hash = hashing::Hash64::xxh3);
+  // A circle of these points. REQUIRES: their hashes are unique.
+  explicit Ring(std::vector<Point> points);
 
   // kNoMember when the ring is empty.
   [[nodiscard]] MemberIndex owner(std::uint64_t hash) const noexcept {
@@ -37,6 +41,9 @@ class Ring {
     while (point->hash < hash) ++point;  // The last, artificial point stops every search.
     return point->member;
   }
+
+  // owner() of each hash. REQUIRES: owners.size() == hashes.size().
+  void owners(std::span<const std::uint64_t> hashes, std::span<MemberIndex> owners) const noexcept;
 
   // Calls visit(member) clockwise from `hash`, until it gives true or the circle was walked once. A member
   // is visited once for each of its points.
@@ -59,7 +66,8 @@ class Ring {
 
   // How many points a member of this weight has. 0 is possible, and refused by the topology's validation.
   [[nodiscard]] static std::uint64_t point_count(double weight, std::uint32_t points_per_weight) noexcept;
-  [[nodiscard]] static std::uint64_t point_hash(std::string_view id, std::uint32_t i);
+  [[nodiscard]] static std::uint64_t point_hash(std::string_view id, std::uint32_t i,
+                                                hashing::Hash64 hash = hashing::Hash64::xxh3);
 
  private:
   static constexpr std::uint32_t kIndirect = 1U << 31;
