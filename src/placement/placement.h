@@ -14,6 +14,7 @@
 #include "hashing/crc16.h"
 #include "hashing/hash64.h"
 #include "hashing/hash_tag.h"
+#include "hashing/xxh3_inline.h"
 #include "placement/bounded_ring.h"
 #include "placement/jump.h"
 #include "placement/maglev.h"
@@ -39,7 +40,10 @@ class Placement {
   [[nodiscard]] MemberIndex owner(std::string_view key) const noexcept {
     const std::string_view tagged = tag_.apply(key);
     // Not std::visit: its jump table costs more than the ring's whole lookup.
-    if (const auto* ring = std::get_if<Ring>(&algorithm_)) return ring->owner(hashing::hash64(hash_, tagged));
+    if (const auto* ring = std::get_if<Ring>(&algorithm_)) {
+      return ring->owner(hash_ == hashing::Hash64::xxh3 ? hashing::xxh3_inline(tagged)
+                                                        : hashing::hash64(hash_, tagged));
+    }
     if (const auto* slots = std::get_if<Slots>(&algorithm_)) return slots->owner(hashing::crc16(tagged));
     return owner_of(hashing::hash64(hash_, tagged));
   }

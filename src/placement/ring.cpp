@@ -47,7 +47,7 @@ Ring::Ring(std::span<const Member> members, std::uint32_t points_per_weight, has
   for (const Member& member : members) total += point_count(member.weight, points_per_weight);
   // During the build a point's `member` is a position in `members`, whose ids break ties.
   std::vector<Point> unsorted;
-  unsorted.reserve(total);
+  unsorted.reserve(total + 1);  // It becomes points_, with the artificial one.
   for (std::size_t position = 0; position < members.size(); ++position) {
     std::string name = point_name(members[position].id);
     const auto count = static_cast<std::uint32_t>(point_count(members[position].weight, points_per_weight));
