@@ -3,6 +3,8 @@
 add_library(ringshift_flags INTERFACE)
 target_compile_options(ringshift_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+  # Placements must give the same bits on every machine: no fusing of a multiplication with an addition.
+  -ffp-contract=off
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
   # GCC 12 sees overlaps in string concatenation at -O3 that are not there (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
