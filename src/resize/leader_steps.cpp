@@ -103,6 +103,8 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
     if (share > 0) incoming[pair.to] += std::atof(used->c_str()) * pair.share / share;
   }
   for (const Member& member : to.members) {
+    // One that only gives may be as full as it likes: that is what a cluster grows for.
+    if (incoming[member.id] <= 0) continue;
     const Result<std::string> maximum = members_.info(member, "memory", "maxmemory");
     const Result<std::string> used = members_.info(member, "memory", "used_memory");
     if (!maximum || !used) return std::unexpected((maximum ? used : maximum).error());

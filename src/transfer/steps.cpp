@@ -32,13 +32,15 @@ constexpr std::string_view kDumpScript =
     "return {p,redis.call('PTTL',KEYS[1])}";
 constexpr std::string_view kSealOwnScript =
     "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
-// A controller that lost its lock while it slept must not put an older stamp over a newer one.
+// A controller that lost its lock while it slept must not put an older stamp over a newer one. DEL comes before
+// SET since a script that has written may go on: so a member that is at its maxmemory takes the stamp, and a
+// resize away from it, or a rollback, can begin.
 constexpr std::string_view kStampScript =
     "local s=redis.call('GET',KEYS[1]) "
     "if s then local e,n=string.match(s,'^(%d+)%.(%d+)%.') "
     "if e and (tonumber(e)>tonumber(ARGV[1]) or (tonumber(e)==tonumber(ARGV[1]) and tonumber(n)>tonumber(ARGV[2]))) "
     "then return 'STALE' end end "
-    "redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
+    "redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
 
 std::string stamp(const topology::Fence& fence, const std::string& member, std::string_view state) {
   const auto run_id = fence.run_ids.find(member);
