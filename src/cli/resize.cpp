@@ -48,7 +48,7 @@ coord::ClusterKeys keys_of(const Flags& flags) { return flags.registry.keys(); }
 
 std::string describe(const ResizeStatus& s) {
   std::string line = s.state;
-  if (s.state == "idle") return line + "\n";
+  if (s.state == "idle") return line + (s.last_error.empty() ? "\n" : fmt::format("\n  last error: {}\n", s.last_error));
   if (s.state == "finished" && s.rolled_back) line += " (rolled back)";
   if (!s.phase.empty()) line += fmt::format("  step {}/{} {}", s.step, s.steps, s.phase);
   line += fmt::format("  keys {}/{}  {:.1f} MiB", s.keys_moved, s.keys_to_move, static_cast<double>(s.bytes_moved) / 1048576);
@@ -176,7 +176,7 @@ void add_resize(CLI::App& app) {
   begin->add_flag("--yes", flags->yes, "Do not ask (there is no question yet; accepted for scripts)");
   begin->add_flag("--allow-foreign", flags->allow_foreign,
                   "Start although clients that are not ours are connected to members");
-  begin->add_flag("--force", flags->force, "Allow that more than half of the members leave at once");
+  begin->add_flag("--force", flags->force, "Allow that more than half of the members leave at once, and members that a lost registry marked");
   begin->footer(
       "The cluster's name is taken from the spec unless --cluster is given.\n"
       "Examples:\n"

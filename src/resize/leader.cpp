@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "ringshift/diff.h"
+#include "transfer/steps.h"
 
 namespace ringshift::resize {
 
@@ -234,12 +235,38 @@ Status Leader::check_start(const Request& request) const {
   return topology::check_succession(from, to, request.force);
 }
 
+// A stamp of a later step was written for another registry: ours is new, or was restored, or the member serves
+// a second cluster. The member would refuse all our stamps, for ever. With --force we go on above it.
+Status Leader::pass_stamps(Topology& now, const std::vector<topology::Member>& members, bool force) {
+  for (const topology::Member& member : members) {
+    const Result<std::string> stamp = members_.stamp(member);
+    if (!stamp) return std::unexpected(stamp.error());
+    const std::optional<transfer::StampStep> there = transfer::step_of_stamp(*stamp);
+    // One ahead of us is our own start that could not be published.
+    const transfer::StampStep next{topology_->fence.epoch + 1, topology_->fence.step + 1};
+    if (!there || *there <= next) continue;
+    if (!force) {
+      return fail(ErrorKind::invalid,
+                  fmt::format("member {} ({}): {} is '{}', and this registry knows of epoch {}, step {} only: the member "
+                              "is in another cluster, or this cluster's registry was lost; --force if it was lost",
+                              member.id, member.address, transfer::kStampKey, *stamp, topology_->fence.epoch,
+                              topology_->fence.step));
+    }
+    now.fence.epoch = std::max(now.fence.epoch, there->epoch);
+    now.fence.step = std::max(now.fence.step, there->step);
+  }
+  return {};
+}
+
 Status Leader::start(const Request& request) {
   if (Status checked = check_start(request); !checked) return checked;
   std::vector<double> steps = request.steps.empty() ? kDefaultSteps : request.steps;
   if (Status checked = check_steps(steps); !checked) return checked;
-  const std::string id = fmt::format("{}-{}", topology_->fence.epoch + 1, topology_revision_);
-  Topology next = begin(*topology_, *request.spec, id, {});
+  Topology now = *topology_;
+  const std::vector<topology::Member> members = all_members(begin(now, *request.spec, "", {}));
+  if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;
+  const std::string id = fmt::format("{}-{}", now.fence.epoch + 1, topology_revision_);
+  Topology next = begin(now, *request.spec, id, {});
   if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
   if (Status checked = check_memory(topology_->spec, *request.spec); !checked) return checked;
   Result<RunIds> run_ids = members_.run_ids(all_members(next));

@@ -36,6 +36,7 @@ class Leader {
   Status handle_request(const coord::KeyValue& kv);
   Status start(const Request& request);
   Status check_start(const Request& request) const;
+  Status pass_stamps(topology::Topology& now, const std::vector<topology::Member>& members, bool force);
   Status change_checkpoint(const Request& request);
   Status answer_request(const coord::KeyValue& kv, const Request& request, const Status& answer);
   // Writes the topology and whatever else belongs to it; `stale` when the lock or the topology moved on.

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/encoding.h"
 #include "transfer/faults.h"
 
 namespace ringshift::transfer {
@@ -32,13 +33,14 @@ constexpr std::string_view kDumpScript =
     "return {p,redis.call('PTTL',KEYS[1])}";
 constexpr std::string_view kSealOwnScript =
     "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
-// A controller that lost its lock while it slept must not put an older stamp over a newer one. DEL comes before
-// SET since a script that has written may go on: so a member that is at its maxmemory takes the stamp, and a
-// resize away from it, or a rollback, can begin.
+// A controller that lost its lock while it slept must not put an older stamp over a newer one. DEL comes
+// before SET since a script that has written may go on: so a member that is at its maxmemory takes the stamp,
+// and a resize away from it, or a rollback, can begin.
 constexpr std::string_view kStampScript =
     "local s=redis.call('GET',KEYS[1]) "
     "if s then local e,n=string.match(s,'^(%d+)%.(%d+)%.') "
-    "if e and (tonumber(e)>tonumber(ARGV[1]) or (tonumber(e)==tonumber(ARGV[1]) and tonumber(n)>tonumber(ARGV[2]))) "
+    "if e and (tonumber(e)>tonumber(ARGV[1]) or (tonumber(e)==tonumber(ARGV[1]) and "
+    "tonumber(n)>tonumber(ARGV[2]))) "
     "then return 'STALE' end end "
     "redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
 
@@ -63,6 +65,16 @@ std::string closed_stamp(const topology::Fence& fence, const std::string& member
   return stamp(fence, member, "closed");
 }
 
+std::optional<StampStep> step_of_stamp(std::string_view stamp) noexcept {
+  const std::size_t first = stamp.find('.');
+  const std::size_t second = first == std::string_view::npos ? first : stamp.find('.', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  const auto epoch = base::parse_u64(stamp.substr(0, first));
+  const auto step = base::parse_u64(stamp.substr(first + 1, second - first - 1));
+  if (!epoch || !step) return std::nullopt;
+  return StampStep{*epoch, *step};
+}
+
 TokenSource::TokenSource() {
   std::random_device entropy;
   owner_ = fmt::format("{:08x}{:08x}", entropy(), entropy());
@@ -75,7 +87,9 @@ void append_claim(std::string& out, std::string_view key, std::string_view stamp
 
 void append_exists(std::string& out, std::string_view key) { append_command(out, {"EXISTS", key}); }
 
-void append_dump(std::string& out, std::string_view key) { append_command(out, {"EVAL", kDumpScript, "1", key}); }
+void append_dump(std::string& out, std::string_view key) {
+  append_command(out, {"EVAL", kDumpScript, "1", key});
+}
 
 void append_restore(std::string& out, std::string_view key, std::string_view stamp, std::string_view token,
                     std::int64_t ttl_ms, std::string_view payload) {
