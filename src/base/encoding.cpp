@@ -79,8 +79,22 @@ std::optional<std::string> from_base64(std::string_view text) {
       if (value < 0) return std::nullopt;
       group = group << 6 | static_cast<std::uint32_t>(value);
     }
-    for (std::size_t j = 0; j < 3 - padding; ++j) out.push_back(static_cast<char>(group >> (16 - 8 * j) & 255U));
+    for (std::size_t j = 0; j < 3 - padding; ++j)
+      out.push_back(static_cast<char>(group >> (16 - 8 * j) & 255U));
   }
+  return out;
+}
+
+std::string printable(std::string_view bytes, std::size_t max_bytes) {
+  std::string out;
+  for (const char c : bytes.substr(0, max_bytes)) {
+    if (c >= ' ' && c <= '~' && c != '\\') {
+      out += c;
+    } else {
+      out += "\\x" + to_hex(std::string_view(&c, 1));
+    }
+  }
+  if (bytes.size() > max_bytes) out += "... (" + std::to_string(bytes.size()) + " bytes)";
   return out;
 }
 

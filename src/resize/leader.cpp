@@ -50,6 +50,9 @@ void Leader::run() {
 }
 
 Status Leader::load() {
+  // What was moved while the registry was away is in no checkpoint there: it must not be forgotten here.
+  const std::optional<Checkpoint> ours = checkpoint_;
+  const std::string ours_of = topology_ && topology_->resize ? topology_->resize->id : "";
   topology_.reset();
   topology_revision_ = 0;
   checkpoint_.reset();
@@ -72,6 +75,12 @@ Status Leader::load() {
   Result<Checkpoint> checkpoint = parse_checkpoint((*saved)->value);
   if (!checkpoint) return std::unexpected(checkpoint.error());
   checkpoint_ = std::move(*checkpoint);
+  if (ours && ours_of == topology_->resize->id && ours->keys_moved > checkpoint_->keys_moved) {
+    checkpoint_->keys_moved = ours->keys_moved;
+    checkpoint_->bytes_moved = std::max(checkpoint_->bytes_moved, ours->bytes_moved);
+    checkpoint_->pairs = ours->pairs;
+    checkpoint_->big_keys.insert(ours->big_keys.begin(), ours->big_keys.end());
+  }
   return {};
 }
 

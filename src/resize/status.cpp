@@ -63,7 +63,7 @@ std::string to_json(const Request& request) {
   if (request.allow_foreign) out["allow_foreign"] = true;
   if (request.force) out["force"] = true;
   if (request.keys_per_second != 0) out["keys_per_second"] = request.keys_per_second;
-  return out.dump();
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<Request> parse_request(std::string_view text) {
@@ -113,7 +113,7 @@ std::string to_json(const ResizeStatus& status) {
               {"rolled_back", status.rolled_back},
               {"request_id", status.request_id},
               {"request_error", status.request_error}}
-      .dump();
+      .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -159,7 +159,7 @@ std::string to_json(const Checkpoint& checkpoint) {
               {"pairs", pairs_json(pairs)},
               {"big_keys", checkpoint.big_keys},
               {"spec", json::parse(topology::to_json(checkpoint.target))}}
-      .dump();
+      .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<Checkpoint> parse_checkpoint(std::string_view text) {
