@@ -271,6 +271,7 @@ Status Leader::start(const Request& request) {
   if (Status checked = check_start(request); !checked) return checked;
   std::vector<double> steps = request.steps.empty() ? kDefaultSteps : request.steps;
   if (Status checked = check_steps(steps); !checked) return checked;
+  members_.hang_up();  // A member that restarted, or closes idle connections, must not cost the operator a refusal.
   Topology now = *topology_;
   const std::vector<topology::Member> members = all_members(begin(now, *request.spec, "", {}));
   if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;

@@ -384,11 +384,13 @@ Status Leader::complete() {
   count_pulls();
   status_ = current_status();
   status_.state = "finished";
+  status_.last_error.clear();  // It was overcome.
   status_.rolled_back = rolled_back;
   status_.phase = "";
   status_.step = status_.steps;
   status_.eta_seconds = status_.keys_per_second = 0;
   checkpoint_.reset();
+  members_.hang_up();  // Members that left are not ours any more.
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
   return trim_history();
