@@ -19,6 +19,18 @@ using topology::Topology;
 namespace {
 constexpr std::chrono::milliseconds kIdle{250};
 constexpr std::chrono::milliseconds kAfterError{200};
+
+// Two ids for one server (an address and its alias): what moves from one to the other would be deleted.
+Status check_one_server_each(const RunIds& run_ids) {
+  std::map<std::string, std::string> member_of;
+  for (const auto& [member, run_id] : run_ids) {
+    const auto [before, is_first] = member_of.try_emplace(run_id, member);
+    if (is_first) continue;
+    return fail(ErrorKind::invalid, fmt::format("members {} and {} are one server (run id {}): give each its own",
+                                                before->second, member, run_id));
+  }
+  return {};
+}
 }  // namespace
 
 Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys, const ControllerOptions& options,
@@ -277,10 +289,15 @@ Status Leader::start(const Request& request) {
   if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;
   const std::string id = fmt::format("{}-{}", now.fence.epoch + 1, topology_revision_);
   Topology next = begin(now, *request.spec, id, {});
+  // As every reader will judge it: a document that they refuse would stop the cluster for good.
+  if (const auto readable = topology::parse_topology(topology::to_json(next), "the resize"); !readable) {
+    return std::unexpected(readable.error());
+  }
   if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
   if (Status checked = check_memory(topology_->spec, *request.spec); !checked) return checked;
   Result<RunIds> run_ids = members_.run_ids(all_members(next));
   if (!run_ids) return std::unexpected(run_ids.error());
+  if (Status own = check_one_server_each(*run_ids); !own) return own;
   next.fence.run_ids = std::move(*run_ids);
 
   checkpoint_.emplace();
