@@ -142,8 +142,9 @@ CLI::App* add(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* na
   return command;
 }
 
-void add_simple(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* name, const char* what,
+void add_simple(CLI::App& app, const char* name, const char* what,
                 Request::Action action, const char* done) {
+  const auto flags = std::make_shared<Flags>();
   CLI::App* command = add(app, flags, name, what);
   command->add_flag("--wait", flags->wait, "Follow the resize until it ends");
   command->footer(fmt::format("Examples:\n  ringshift resize {} --cluster cache", name));
@@ -156,8 +157,9 @@ void add_simple(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* 
 
 }  // namespace
 
+// Each subcommand has flags of its own: CLI11 gives the variables' values to those that were not called, too, and
+// on shared flags RINGSHIFT_CLUSTER would win over --cluster.
 void add_resize(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("resize", "Change a cluster's members or placement while it serves");
   command->require_subcommand(1);
   command->footer(
@@ -166,6 +168,7 @@ void add_resize(CLI::App& app) {
       "  ringshift resize status --cluster cache --json\n"
       "  ringshift resize rollback --cluster cache");
 
+  auto flags = std::make_shared<Flags>();
   CLI::App* begin = add(*command, flags, "start", "Move to the topology that a spec describes");
   begin->get_option("--cluster")->required(false);
   begin->add_option("--spec", flags->spec, "The cluster as it shall be")->required()->type_name("FILE");
@@ -184,18 +187,21 @@ void add_resize(CLI::App& app) {
       "  ringshift resize start --spec five.yaml --steps 5,25,100 --wait");
   begin->callback([flags] { start(*flags); });
 
+  flags = std::make_shared<Flags>();
   CLI::App* status = add(*command, flags, "status", "How far the resize has come");
   status->footer("Examples:\n  ringshift resize status --cluster cache --json");
   status->callback([flags] { show_status(*flags); });
 
+  flags = std::make_shared<Flags>();
   CLI::App* follow_it = add(*command, flags, "watch", "Follow the resize until it ends");
   follow_it->footer("Examples:\n  ringshift resize watch --cluster cache");
   follow_it->callback([flags] { watch(*flags); });
 
-  add_simple(*command, flags, "pause", "Stop moving keys; the cluster serves on as it is", Request::Action::pause, "paused");
-  add_simple(*command, flags, "resume", "Go on after a pause", Request::Action::resume, "resumed");
-  add_simple(*command, flags, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
+  add_simple(*command, "pause", "Stop moving keys; the cluster serves on as it is", Request::Action::pause, "paused");
+  add_simple(*command, "resume", "Go on after a pause", Request::Action::resume, "resumed");
+  add_simple(*command, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
 
+  flags = std::make_shared<Flags>();
   CLI::App* rate = add(*command, flags, "set-rate", "Change the mover's rate while it works");
   rate->add_option("keys_per_second", flags->keys_per_second, "Keys a second over all members")
       ->required()

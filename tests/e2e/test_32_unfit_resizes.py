@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from harness.cluster import FAILED
+from harness.cluster import FAILED, run
 
 
 def test_a_full_cluster_grows(cluster):
@@ -87,3 +87,16 @@ def test_retired_ids_stay_retired(make_cluster):
     cluster.resize_start(four)
     refused = cluster.resize_start(cluster.write_spec(), check=FAILED)
     assert "retired" in refused.stderr, refused
+
+
+@pytest.mark.parametrize("command", [["resize", "status"], ["resize", "pause"], ["topology", "get"], ["topology", "history"]])
+def test_a_flag_beats_its_variable(cluster, command):
+    """Else somebody steers the cluster of the variable, and not the one that was named."""
+    wrong = {"RINGSHIFT_REGISTRY": "http://127.0.0.1:1", "RINGSHIFT_CLUSTER": "another"}
+    right = ["--registry", cluster.registry_url, "--cluster", cluster.name]
+    cluster.resize_start(cluster.write_spec(weights={"cache-1": 2.0}))
+    done = run(*command, *right, env={**os.environ, **wrong})
+    assert done.returncode == 0 or "no resize is running" in done.stderr, done
+    missed = run(*command, "--registry", "http://127.0.0.1:1", "--cluster", cluster.name,
+                 env={**os.environ, "RINGSHIFT_REGISTRY": cluster.registry_url})
+    assert missed.returncode == FAILED and "not reachable" in missed.stderr, missed
