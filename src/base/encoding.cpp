@@ -85,6 +85,19 @@ std::optional<std::string> from_base64(std::string_view text) {
   return out;
 }
 
+std::string printable(std::string_view bytes, std::size_t max_bytes) {
+  std::string out;
+  for (const char c : bytes.substr(0, max_bytes)) {
+    if (c >= ' ' && c <= '~' && c != '\\') {
+      out += c;
+    } else {
+      out += "\\x" + to_hex(std::string_view(&c, 1));
+    }
+  }
+  if (bytes.size() > max_bytes) out += "... (" + std::to_string(bytes.size()) + " bytes)";
+  return out;
+}
+
 std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,5 +1,6 @@
-// Text forms of bytes: hex (lower case) and base64 (RFC 4648 section 4, padded).
+// Text forms of bytes: hex (lower case), base64 (RFC 4648 section 4, padded), and one for people.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,10 @@ namespace ringshift::base {
 [[nodiscard]] std::string to_base64(std::string_view bytes);
 // nullopt on anything but whole, padded base64 without white space.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
+
+// For messages and JSON: printable ASCII as it is, other bytes as \xNN; after `max_bytes` of them "..." and
+// how many bytes there are.
+[[nodiscard]] std::string printable(std::string_view bytes, std::size_t max_bytes);
 
 // The whole of `text` as an unsigned decimal number; nullopt when it is not one, or does not fit.
 [[nodiscard]] std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept;

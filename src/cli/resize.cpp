@@ -48,7 +48,8 @@ coord::ClusterKeys keys_of(const Flags& flags) { return flags.registry.keys(); }
 
 std::string describe(const ResizeStatus& s) {
   std::string line = s.state;
-  if (s.state == "idle") return line + "\n";
+  if (s.state == "idle")
+    return line + (s.last_error.empty() ? "\n" : fmt::format("\n  last error: {}\n", s.last_error));
   if (s.state == "finished" && s.rolled_back) line += " (rolled back)";
   if (!s.phase.empty()) line += fmt::format("  step {}/{} {}", s.step, s.steps, s.phase);
   line += fmt::format("  keys {}/{}  {:.1f} MiB", s.keys_moved, s.keys_to_move,
@@ -145,8 +146,8 @@ CLI::App* add(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* na
   return command;
 }
 
-void add_simple(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* name, const char* what,
-                Request::Action action, const char* done) {
+void add_simple(CLI::App& app, const char* name, const char* what, Request::Action action, const char* done) {
+  const auto flags = std::make_shared<Flags>();
   CLI::App* command = add(app, flags, name, what);
   command->add_flag("--wait", flags->wait, "Follow the resize until it ends");
   command->footer(fmt::format("Examples:\n  ringshift resize {} --cluster cache", name));
@@ -159,8 +160,9 @@ void add_simple(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* 
 
 }  // namespace
 
+// Each subcommand has flags of its own: CLI11 gives the variables' values to those that were not called, too,
+// and on shared flags RINGSHIFT_CLUSTER would win over --cluster.
 void add_resize(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("resize", "Change a cluster's members or placement while it serves");
   command->require_subcommand(1);
   command->footer(
@@ -169,6 +171,7 @@ void add_resize(CLI::App& app) {
       "  ringshift resize status --cluster cache --json\n"
       "  ringshift resize rollback --cluster cache");
 
+  auto flags = std::make_shared<Flags>();
   CLI::App* begin = add(*command, flags, "start", "Move to the topology that a spec describes");
   begin->get_option("--cluster")->required(false);
   begin->add_option("--spec", flags->spec, "The cluster as it shall be")->required()->type_name("FILE");
@@ -179,7 +182,9 @@ void add_resize(CLI::App& app) {
   begin->add_flag("--yes", flags->yes, "Do not ask (there is no question yet; accepted for scripts)");
   begin->add_flag("--allow-foreign", flags->allow_foreign,
                   "Start although clients that are not ours are connected to members");
-  begin->add_flag("--force", flags->force, "Allow that more than half of the members leave at once");
+  begin->add_flag(
+      "--force", flags->force,
+      "Allow that more than half of the members leave at once, and members that a lost registry marked");
   begin->footer(
       "The cluster's name is taken from the spec unless --cluster is given.\n"
       "Examples:\n"
@@ -187,19 +192,22 @@ void add_resize(CLI::App& app) {
       "  ringshift resize start --spec five.yaml --steps 5,25,100 --wait");
   begin->callback([flags] { start(*flags); });
 
+  flags = std::make_shared<Flags>();
   CLI::App* status = add(*command, flags, "status", "How far the resize has come");
   status->footer("Examples:\n  ringshift resize status --cluster cache --json");
   status->callback([flags] { show_status(*flags); });
 
+  flags = std::make_shared<Flags>();
   CLI::App* follow_it = add(*command, flags, "watch", "Follow the resize until it ends");
   follow_it->footer("Examples:\n  ringshift resize watch --cluster cache");
   follow_it->callback([flags] { watch(*flags); });
 
-  add_simple(*command, flags, "pause", "Stop moving keys; the cluster serves on as it is",
-             Request::Action::pause, "paused");
-  add_simple(*command, flags, "resume", "Go on after a pause", Request::Action::resume, "resumed");
-  add_simple(*command, flags, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
+  add_simple(*command, "pause", "Stop moving keys; the cluster serves on as it is", Request::Action::pause,
+             "paused");
+  add_simple(*command, "resume", "Go on after a pause", Request::Action::resume, "resumed");
+  add_simple(*command, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
 
+  flags = std::make_shared<Flags>();
   CLI::App* rate = add(*command, flags, "set-rate", "Change the mover's rate while it works");
   rate->add_option("keys_per_second", flags->keys_per_second, "Keys a second over all members")
       ->required()

@@ -29,10 +29,15 @@ bool DualRouter::pending(std::string_view key) const noexcept { return impl_->ke
 
 void DualRouter::submit(KeyCommand command) {
   Impl& impl = *impl_;
+  if (impl.waiting_bytes + command.bytes.size() > impl.options.max_waiting_bytes) {
+    return impl.fail_later(command, Failure::Kind::overloaded, "",
+                           "too much waits for keys that are being moved");
+  }
   auto found = impl.keys.find(command.key);
   if (found == impl.keys.end()) found = impl.keys.try_emplace(command.key, command.key).first;
   KeyQueue& queue = found->second;
   const base::TimePoint deadline = impl.loop.now() + impl.options.request_timeout;
+  impl.waiting_bytes += command.bytes.size();
   queue.waiting.push_back({std::move(command), deadline});
   busy_keys_ = impl.keys.size();
   impl.pump(queue);
@@ -114,6 +119,7 @@ void DualRouter::Impl::park(KeyQueue& queue) {
     KeyCommand command = std::move(queue.waiting.back().command);
     queue.waiting.pop_back();
     parked_bytes -= command.bytes.size();
+    waiting_bytes -= command.bytes.size();
     fail_later(command, Failure::Kind::overloaded, "", "too many commands wait for a resize step");
   }
   arm_sweep();
@@ -127,10 +133,12 @@ void DualRouter::Impl::send_now(topology::MemberIndex member, PendingCommand pen
 PendingCommand DualRouter::Impl::take_front(KeyQueue& queue) {
   PendingCommand front = std::move(queue.waiting.front());
   queue.waiting.pop_front();
+  waiting_bytes -= front.command.bytes.size();
   return front;
 }
 
 void DualRouter::Impl::give_back(KeyQueue& queue, PendingCommand command) {
+  waiting_bytes += command.command.bytes.size();
   queue.waiting.push_front(std::move(command));
 }
 

@@ -41,6 +41,8 @@ class DualRouter {
     std::chrono::milliseconds request_timeout{1000};  // From submit() to the reply, parking excluded.
     std::chrono::milliseconds hold_timeout{10000};    // Longest parking; then the command fails as unsent.
     std::size_t max_parked_bytes = 64U << 20;
+    std::size_t max_waiting_bytes = 128U
+                                    << 20;  // Parked, or behind a transfer: beyond it commands are refused.
     std::size_t max_known_bytes = 64U << 20;
     telemetry::Counters* counters = nullptr;  // Of this worker; keys and bytes pulled are counted there.
   };

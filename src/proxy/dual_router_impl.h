@@ -55,6 +55,7 @@ struct DualRouter::Impl {
   std::unordered_map<Operation*, std::unique_ptr<Operation>> operations;
   std::unordered_set<std::string, StringHash, std::equal_to<>> known;  // Pulled in this step (I6).
   std::size_t known_bytes = 0;
+  std::size_t waiting_bytes = 0;  // Of all commands in queues; those that are parked among them.
   std::size_t parked_bytes = 0;
   transfer::TokenSource tokens;
   std::unique_ptr<net::Timer> sweep;  // Ends parking that lasts too long.

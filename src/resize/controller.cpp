@@ -1,5 +1,7 @@
 #include "resize/controller.h"
 
+#include <utility>
+
 #include "base/log.h"
 #include "resize/leader.h"
 
@@ -51,7 +53,13 @@ void Controller::run() {
 
 bool Controller::campaign() {
   const Result<coord::LeaseId> lease = coordinator_.grant(options_.lease_ttl);
-  if (!lease) return false;
+  if (!lease) {
+    if (!std::exchange(told_unreachable_, true)) {
+      base::log(LogLevel::warning, "controller {}: {}; still trying", options_.id, lease.error().message);
+    }
+    return false;
+  }
+  told_unreachable_ = false;
   const coord::Compare absent{keys_.controller(), coord::Compare::Target::create_revision, 0};
   const coord::Op take{coord::Op::Kind::put, keys_.controller(), options_.id, *lease};
   const Result<std::optional<coord::Revision>> taken = coordinator_.transact({absent}, {take});

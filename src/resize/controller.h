@@ -43,6 +43,7 @@ class Controller {
   std::atomic<bool> leading_{false};
   std::atomic<coord::LeaseId> lease_{0};
   coord::Revision lock_revision_ = 0;
+  bool told_unreachable_ = false;  // Of the thread in run().
   std::thread thread_;
   std::thread keeper_;
 };

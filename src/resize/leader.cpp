@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "ringshift/diff.h"
+#include "transfer/steps.h"
 
 namespace ringshift::resize {
 
@@ -18,6 +19,19 @@ using topology::Topology;
 namespace {
 constexpr std::chrono::milliseconds kIdle{250};
 constexpr std::chrono::milliseconds kAfterError{200};
+
+// Two ids for one server (an address and its alias): what moves from one to the other would be deleted.
+Status check_one_server_each(const RunIds& run_ids) {
+  std::map<std::string, std::string> member_of;
+  for (const auto& [member, run_id] : run_ids) {
+    const auto [before, is_first] = member_of.try_emplace(run_id, member);
+    if (is_first) continue;
+    return fail(ErrorKind::invalid,
+                fmt::format("members {} and {} are one server (run id {}): give each its own", before->second,
+                            member, run_id));
+  }
+  return {};
+}
 }  // namespace
 
 Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
@@ -50,6 +64,9 @@ void Leader::run() {
 }
 
 Status Leader::load() {
+  // What was moved while the registry was away is in no checkpoint there: it must not be forgotten here.
+  const std::optional<Checkpoint> ours = checkpoint_;
+  const std::string ours_of = topology_ && topology_->resize ? topology_->resize->id : "";
   topology_.reset();
   topology_revision_ = 0;
   checkpoint_.reset();
@@ -73,6 +90,12 @@ Status Leader::load() {
   Result<Checkpoint> checkpoint = parse_checkpoint((*saved)->value);
   if (!checkpoint) return std::unexpected(checkpoint.error());
   checkpoint_ = std::move(*checkpoint);
+  if (ours && ours_of == topology_->resize->id && ours->keys_moved > checkpoint_->keys_moved) {
+    checkpoint_->keys_moved = ours->keys_moved;
+    checkpoint_->bytes_moved = std::max(checkpoint_->bytes_moved, ours->bytes_moved);
+    checkpoint_->pairs = ours->pairs;
+    checkpoint_->big_keys.insert(ours->big_keys.begin(), ours->big_keys.end());
+  }
   return {};
 }
 
@@ -252,16 +275,51 @@ Status Leader::check_start(const Request& request) const {
   return topology::check_succession(from, to, request.force);
 }
 
+// A stamp of a later step was written for another registry: ours is new, or was restored, or the member
+// serves a second cluster. The member would refuse all our stamps, for ever. With --force we go on above it.
+Status Leader::pass_stamps(Topology& now, const std::vector<topology::Member>& members, bool force) {
+  for (const topology::Member& member : members) {
+    const Result<std::string> stamp = members_.stamp(member);
+    if (!stamp) return std::unexpected(stamp.error());
+    const std::optional<transfer::StampStep> there = transfer::step_of_stamp(*stamp);
+    // One ahead of us is our own start that could not be published.
+    const transfer::StampStep next{topology_->fence.epoch + 1, topology_->fence.step + 1};
+    if (!there || *there <= next) continue;
+    if (!force) {
+      return fail(
+          ErrorKind::invalid,
+          fmt::format(
+              "member {} ({}): {} is '{}', and this registry knows of epoch {}, step {} only: the member "
+              "is in another cluster, or this cluster's registry was lost; --force if it was lost",
+              member.id, member.address, transfer::kStampKey, *stamp, topology_->fence.epoch,
+              topology_->fence.step));
+    }
+    now.fence.epoch = std::max(now.fence.epoch, there->epoch);
+    now.fence.step = std::max(now.fence.step, there->step);
+  }
+  return {};
+}
+
 Status Leader::start(const Request& request) {
   if (Status checked = check_start(request); !checked) return checked;
   std::vector<double> steps = request.steps.empty() ? kDefaultSteps : request.steps;
   if (Status checked = check_steps(steps); !checked) return checked;
-  const std::string id = fmt::format("{}-{}", topology_->fence.epoch + 1, topology_revision_);
-  Topology next = begin(*topology_, *request.spec, id, {});
+  members_.hang_up();  // A member that restarted, or closes idle connections, must not cost the operator a
+                       // refusal.
+  Topology now = *topology_;
+  const std::vector<topology::Member> members = all_members(begin(now, *request.spec, "", {}));
+  if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;
+  const std::string id = fmt::format("{}-{}", now.fence.epoch + 1, topology_revision_);
+  Topology next = begin(now, *request.spec, id, {});
+  // As every reader will judge it: a document that they refuse would stop the cluster for good.
+  if (const auto readable = topology::parse_topology(topology::to_json(next), "the resize"); !readable) {
+    return std::unexpected(readable.error());
+  }
   if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
   if (Status checked = check_memory(topology_->spec, *request.spec); !checked) return checked;
   Result<RunIds> run_ids = members_.run_ids(all_members(next));
   if (!run_ids) return std::unexpected(run_ids.error());
+  if (Status own = check_one_server_each(*run_ids); !own) return own;
   next.fence.run_ids = std::move(*run_ids);
 
   checkpoint_.emplace();

@@ -36,6 +36,7 @@ class Leader {
   Status handle_request(const coord::KeyValue& kv);
   Status start(const Request& request);
   Status check_start(const Request& request) const;
+  Status pass_stamps(topology::Topology& now, const std::vector<topology::Member>& members, bool force);
   Status change_checkpoint(const Request& request);
   Status answer_request(const coord::KeyValue& kv, const Request& request, const Status& answer);
   // Writes the topology and whatever else belongs to it; `stale` when the lock or the topology moved on.
@@ -59,6 +60,7 @@ class Leader {
   Status move();
   Status after_mover(Mover::Outcome outcome, const std::string& error);
   Status book_progress();
+  void save_progress_now_and_then();
   Status switch_read_order();
   Status check_stamps();
   Status hold_again();
@@ -86,7 +88,7 @@ class Leader {
   std::optional<Checkpoint> checkpoint_;  // Of the resize under way.
   ResizeStatus status_;
   ResizeStatus told_;
-  std::chrono::steady_clock::time_point told_at_, stamps_checked_at_, moved_at_;
+  std::chrono::steady_clock::time_point told_at_, stamps_checked_at_, moved_at_, progress_saved_at_;
   std::uint64_t moved_before_ = 0;
   Mover::Progress progress_;                         // Of the mover at work.
   std::map<std::string, std::uint64_t> pulls_seen_;  // Router id -> its counter when last seen.

@@ -70,10 +70,10 @@ ResizeStatus Leader::current_status() {
   const topology::Resize& resize = *topology_->resize;
   status.id = resize.id;
   status.step = std::min(status.steps, next_step(checkpoint_->steps, resize.done) + 1);
-  status.state = checkpoint_->rollback || resize.rollback ? "rolling_back"
-                 : checkpoint_->paused                    ? "paused"
-                 : checkpoint_->prepared                  ? "running"
-                                                          : "preparing";
+  status.state = checkpoint_->paused                        ? "paused"
+                 : checkpoint_->rollback || resize.rollback ? "rolling_back"
+                 : checkpoint_->prepared                    ? "running"
+                                                            : "preparing";
   switch (resize.phase) {
     case topology::Phase::prep:
       status.phase = resize.done.empty() ? "prep" : "new";

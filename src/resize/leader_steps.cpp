@@ -24,6 +24,7 @@ namespace {
 constexpr std::chrono::milliseconds kMoverTick{100};
 constexpr std::chrono::milliseconds kStampCheck{1000};
 constexpr std::chrono::milliseconds kPausedTick{250};
+constexpr std::chrono::milliseconds kProgressSave{2000};
 constexpr std::chrono::milliseconds kFinalReports{1500};
 constexpr std::size_t kHistoryKept = 200;
 constexpr std::size_t kOpsPerWrite = 100;   // etcd takes 128 in a transaction.
@@ -31,6 +32,13 @@ constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
+  checkpoint.keys_moved += progress.moved;
+  checkpoint.bytes_moved += progress.bytes;
+  for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair] += moved;
+  checkpoint.big_keys.insert(progress.big_keys.begin(), progress.big_keys.end());
 }
 
 // "7.0.15" as a number that compares: 7000.
@@ -105,6 +113,8 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
     if (share > 0) incoming[pair.to] += std::atof(used->c_str()) * pair.share / share;
   }
   for (const Member& member : to.members) {
+    // One that only gives may be as full as it likes: that is what a cluster grows for.
+    if (incoming[member.id] <= 0) continue;
     const Result<std::string> maximum = members_.info(member, "memory", "maxmemory");
     const Result<std::string> used = members_.info(member, "memory", "used_memory");
     if (!maximum || !used) return std::unexpected((maximum ? used : maximum).error());
@@ -262,6 +272,7 @@ Status Leader::move() {
   while (!mover->wait(kMoverTick)) {
     progress_ = mover->progress();
     tell(false);
+    save_progress_now_and_then();
     if (stamps_good && *stamps_good) stamps_good = repair_stamps();
     if (read_order) read_order = switch_read_order();
     if (request_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order) mover->stop();
@@ -278,12 +289,21 @@ Status Leader::move() {
 }
 
 Status Leader::book_progress() {
-  checkpoint_->keys_moved += progress_.moved;
-  checkpoint_->bytes_moved += progress_.bytes;
-  for (const auto& [pair, moved] : progress_.pairs) checkpoint_->pairs[pair] += moved;
-  for (const std::string& key : progress_.big_keys) checkpoint_->big_keys.insert(key);
+  add(*checkpoint_, progress_);
   progress_ = {};
   return save_checkpoint();
+}
+
+// While a mover works, so that the next leader knows what this one moved. Only figures: a failure does not
+// matter.
+void Leader::save_progress_now_and_then() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - progress_saved_at_ < kProgressSave) return;
+  progress_saved_at_ = now;
+  Checkpoint so_far = *checkpoint_;
+  add(so_far, progress_);
+  static_cast<void>(
+      write({{coord::Op::Kind::put, keys_.checkpoints() + topology_->resize->id, to_json(so_far), 0}}));
 }
 
 // Once most of a step's keys have moved, a read asks NEW first, so that most reads still take one round trip.
@@ -364,6 +384,7 @@ Status Leader::complete() {
   const std::string id = topology_->resize->id;
   std::vector<coord::Op> also = {{coord::Op::Kind::remove, keys_.checkpoints() + id, "", 0}};
   Topology last = finish(*topology_);
+  if (!rolled_back) last.spec.retired = checkpoint_->target.retired;
   // The operator's spec follows, so that the next `topology apply` starts from what is.
   if (!rolled_back) also.push_back({coord::Op::Kind::put, keys_.spec(), topology::to_json(last.spec), 0});
   if (Status published = publish(std::move(last), std::move(also)); !published) return published;
@@ -378,11 +399,13 @@ Status Leader::complete() {
   count_pulls();
   status_ = current_status();
   status_.state = "finished";
+  status_.last_error.clear();  // It was overcome.
   status_.rolled_back = rolled_back;
   status_.phase = "";
   status_.step = status_.steps;
   status_.eta_seconds = status_.keys_per_second = 0;
   checkpoint_.reset();
+  members_.hang_up();  // Members that left are not ours any more.
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
   return trim_history();

@@ -188,6 +188,8 @@ Result<std::uint64_t> Members::key_count(const Member& member) {
 }
 
 Status Members::check(const Member& member, bool allow_foreign) {
+  // Whatever fails after this one fails because the member does not allow it, not because it is away.
+  if (const Result<std::string> there = run_id(member); !there) return std::unexpected(there.error());
   const Result<Value> eval =
       call(member, {"EVAL", "return {redis.call('DUMP',KEYS[1])}", "1", transfer::kStampKey});
   if (!eval) {

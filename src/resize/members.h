@@ -33,6 +33,9 @@ class Members {
   [[nodiscard]] Result<protocol::resp::Value> call_raw(const topology::Member& member,
                                                        const std::string& command);
 
+  // Closes all connections; the next call makes a new one. For when they have been idle, or are not needed.
+  void hang_up() { connections_.clear(); }
+
   [[nodiscard]] Result<std::string> run_id(const topology::Member& member);
   [[nodiscard]] Result<RunIds> run_ids(const std::vector<topology::Member>& members);
   // Refused as `stale` when the member has the stamp of a later step, or this step's `done`.

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backend/sync_client.h"
+#include "base/encoding.h"
 #include "resize/members.h"
 
 namespace ringshift::resize {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::string_view kScanCount = "1000";
 constexpr std::size_t kBigKeysListed = 100;
+constexpr std::size_t kKeyBytesShown = 200;  // A key may be any bytes, and half a gigabyte long.
 constexpr std::chrono::milliseconds kPauseBetweenPasses{20};  // For others' claims to end.
 
 }  // namespace
@@ -206,7 +208,8 @@ void Mover::book(const Source& source, MemberIndex to, const transfer::BatchResu
   progress_.bytes += result.bytes;
   if (result.moved != 0) progress_.pairs[{source.member->id, snapshot_->members()[to].id}] += result.moved;
   for (const auto& [key, size] : result.big) {
-    if (progress_.big_keys.size() < kBigKeysListed) progress_.big_keys.push_back(key);
+    if (progress_.big_keys.size() < kBigKeysListed)
+      progress_.big_keys.push_back(base::printable(key, kKeyBytesShown));
   }
 }
 

@@ -122,6 +122,17 @@ Status check_succession(const Spec& current, const Spec& next, bool force) {
                       shown(next.members[i].id)));
     }
   }
+  // Data does not follow an address: members that exchange theirs would each miss all of their keys.
+  for (std::size_t i = 0; !force && i < next.members.size(); ++i) {
+    const Member& member = next.members[i];
+    const auto owner = std::ranges::find(current.members, member.address, &Member::address);
+    if (owner == current.members.end() || owner->id == member.id) continue;
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("members[{}].address: {} is the address of {} now, and its keys would be taken for those "
+                    "of {}: a server keeps its id; --force if its data is gone",
+                    i, shown(member.address), shown(owner->id), shown(member.id)));
+  }
   const auto lost =
       std::ranges::count_if(current.members, [&](const Member& member) { return !ids.contains(member.id); });
   if (!force && static_cast<std::size_t>(lost) * 2 > current.members.size()) {

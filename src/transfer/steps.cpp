@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/encoding.h"
 #include "transfer/faults.h"
 
 namespace ringshift::transfer {
@@ -37,7 +38,9 @@ constexpr std::string_view kDumpScript =
 constexpr std::string_view kSealOwnScript =
     "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
 // A controller that lost its lock while it slept must not put an older stamp over a newer one; nor may a late
-// "open" of the same step open a gate again that was closed for good (I10).
+// "open" of the same step open a gate again that was closed for good (I10). DEL comes before SET since a
+// script that has written may go on: so a member at its maxmemory takes the stamp, and a resize away from it,
+// or a rollback, can begin.
 constexpr std::string_view kStampScript =
     "local s=redis.call('GET',KEYS[1]) "
     "if s then local e,n,g=string.match(s,'^(%d+)%.(%d+)%.(%a+)%.') "
@@ -45,7 +48,7 @@ constexpr std::string_view kStampScript =
     "if de>0 or (de==0 and dn>0) then return 'STALE' end "
     "if de==0 and dn==0 and g=='done' and not string.find(ARGV[3],'.done.',1,true) then return 'STALE' end "
     "end end "
-    "redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
+    "redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
 
 std::string stamp(const topology::Fence& fence, const std::string& member, std::string_view state) {
   const auto run_id = fence.run_ids.find(member);
@@ -69,6 +72,16 @@ std::string closed_stamp(const topology::Fence& fence, const std::string& member
 }
 std::string done_stamp(const topology::Fence& fence, const std::string& member) {
   return stamp(fence, member, "done");
+}
+
+std::optional<StampStep> step_of_stamp(std::string_view stamp) noexcept {
+  const std::size_t first = stamp.find('.');
+  const std::size_t second = first == std::string_view::npos ? first : stamp.find('.', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  const auto epoch = base::parse_u64(stamp.substr(0, first));
+  const auto step = base::parse_u64(stamp.substr(first + 1, second - first - 1));
+  if (!epoch || !step) return std::nullopt;
+  return StampStep{*epoch, *step};
 }
 
 TokenSource::TokenSource() {

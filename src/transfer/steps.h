@@ -11,7 +11,9 @@
 // one set later belongs to a CLAIM whose DUMP runs later still and finds nothing. So no RESTORE of k can
 // happen after a seal. RESTORE may be sent again with the same token; CLAIM never: each has its own.
 #pragma once
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +34,13 @@ inline constexpr std::string_view kClaimTtlMs = "2000";
 [[nodiscard]] std::string closed_stamp(const topology::Fence& fence, const std::string& member);
 // Once the step's keys have moved: closed for good, no stamp of this step replaces it.
 [[nodiscard]] std::string done_stamp(const topology::Fence& fence, const std::string& member);
+
+// What a stamp begins with; nullopt when it is none.
+struct StampStep {
+  std::uint64_t epoch = 0, step = 0;
+  auto operator<=>(const StampStep&) const = default;
+};
+[[nodiscard]] std::optional<StampStep> step_of_stamp(std::string_view stamp) noexcept;
 
 // Tokens that no two CLAIMs share: a random owner and a count. One source a thread, which has at most one
 // transfer of a key under way: a CLAIM replaces an earlier claim of the same source instead of waiting for

@@ -43,4 +43,11 @@ TEST(Encoding, NumbersWholeOrNotAtAll) {
 }
 
 }  // namespace
+TEST(Printable, IsAsciiWhateverTheBytes) {
+  EXPECT_EQ(printable("user:42", 100), "user:42");
+  EXPECT_EQ(printable(std::string_view("\xff\x00\n\\", 4), 100), "\\xff\\x00\\x0a\\x5c");
+  EXPECT_EQ(printable("abcdef", 6), "abcdef");
+  EXPECT_EQ(printable("abcdefg", 6), "abcdef... (7 bytes)");
+}
+
 }  // namespace ringshift::base

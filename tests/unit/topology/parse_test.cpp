@@ -185,6 +185,20 @@ TEST(Succession, RetiredIdsAndVanishingMembers) {
   EXPECT_FALSE(check_succession(current, next, true));
 }
 
+// Members that exchange their addresses own what they owned, and have the data of the other.
+TEST(Succession, AServerKeepsItsId) {
+  const Spec current = *parse_spec(kFour, "four.yaml");
+  Spec next = current;
+  std::swap(next.members[0].address, next.members[1].address);
+  const Status refused = check_succession(current, next, false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("is the address of '" + current.members[1].id + "' now"));
+  EXPECT_TRUE(check_succession(current, next, true));
+  next = current;
+  next.members[0].address = "127.0.0.1:65000";
+  EXPECT_TRUE(check_succession(current, next, false)) << "a server may move";
+}
+
 Topology growing() {
   Topology topology;
   topology.spec = *parse_spec(kFour, "four.yaml");

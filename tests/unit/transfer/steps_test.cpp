@@ -298,4 +298,17 @@ TEST(Token, I9FreshTokenForEveryClaimOfEverySource) {
 }
 
 }  // namespace
+// A member at its maxmemory refuses what grows it, but it takes a stamp: else nobody could move keys away
+// from it, nor roll a resize back that has filled it.
+TEST(Steps, AMemberOutOfMemoryTakesAStampButNoTransfer) {
+  Pair pair;
+  ask(*pair.d, {"SET", "ballast", std::string(3 << 20, 'x')});
+  ask(*pair.d, {"CONFIG", "SET", "maxmemory", "1mb"});
+  ASSERT_TRUE(ask(*pair.d, {"SET", "more", "v"}).is_error()) << "this member is not full";
+  EXPECT_EQ(pair.claim("k", pair.tokens.next()), Claim::error);
+  ++pair.fence.epoch;
+  EXPECT_EQ(pair.set_stamp(closed_stamp(pair.fence, "new")).text, "OK");
+  EXPECT_EQ(ask(*pair.d, {"GET", kStampKey}).text, closed_stamp(pair.fence, "new"));
+}
+
 }  // namespace ringshift::transfer
