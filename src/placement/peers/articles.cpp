@@ -1,0 +1,83 @@
+// The rings of four published articles, so that their experiments can be run again; none is worth copying.
+// Recorded: tests/vectors/seed_figures.json, which says what the articles claim and what is true.
+//
+//   article-go      FNV-1a of 32 bits over "NODE#vnI": without a finaliser, labels that differ in their last
+//                   digits get neighbouring points, so a node's points lie in clusters
+//   article-php     CRC-32 over "NODE#I", with the same fault to a lesser degree
+//   article-js      "ketama-like": the first four bytes of MD5("NODE-I"), big-endian, one point a digest
+//   article-python  MD5 over "NODE#I" as one number; its first 64 bits order it
+#include "base/encoding.h"
+#include "hashing/peers/crc32.h"
+#include "hashing/peers/md5.h"
+#include "hashing/xxh3.h"
+#include "placement/peers/builders.h"
+#include "placement/peers/ketama.h"
+
+namespace ringshift::placement::peers {
+namespace {
+
+std::uint32_t big_endian(std::uint32_t word) noexcept { return __builtin_bswap32(word); }
+
+std::uint32_t go_fnv1a(std::string_view key) noexcept {
+  std::uint32_t hash = 2166136261;
+  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return hash;
+}
+std::uint32_t xxh3_high(std::string_view key) noexcept {
+  return static_cast<std::uint32_t>(hashing::xxh3(key) >> 32);
+}
+std::uint32_t md5_be(std::string_view key) noexcept { return big_endian(hashing::peers::md5(key)[0]); }
+std::uint64_t md5_high(std::string_view key) noexcept {
+  const auto words = hashing::peers::md5(key);
+  return std::uint64_t{big_endian(words[0])} << 32 | big_endian(words[1]);
+}
+
+KeyHash article_hash(std::string_view name) {
+  if (name == "md5") return {"md5_be", md5_be};
+  if (name == "xxh3") return {"xxh3_high", xxh3_high};
+  if (name == "crc32") return {"crc32a", hashing::peers::crc32a};
+  return {"fnv1a", go_fnv1a};
+}
+
+std::uint64_t vnodes_of(const Options& options, std::uint64_t fallback) {
+  return base::parse_u64(option(options, "vnodes", "")).value_or(fallback);
+}
+std::string name_of(const Server& server) { return server.label.empty() ? server.host_port() : server.label; }
+
+std::unique_ptr<Peer> ring_of(KeyHash hash, Servers servers, std::string_view separator,
+                              std::uint64_t vnodes) {
+  Points32 points;
+  for (const Server& server : servers) {
+    const std::string prefix = name_of(server).append(separator);
+    for (std::uint64_t i = 0; i < vnodes; ++i) {
+      points.push_back({static_cast<std::uint32_t>(hash(numbered(prefix, i))), server.index});
+    }
+  }
+  sort_points(points);
+  return std::make_unique<RingPeer>(std::move(hash), std::move(points));
+}
+
+}  // namespace
+
+std::unique_ptr<Peer> build_article_go(const Options& options, Servers servers) {
+  return ring_of(article_hash(option(options, "hash", "fnv1a")), servers, "#vn", vnodes_of(options, 200));
+}
+std::unique_ptr<Peer> build_article_php(const Options& options, Servers servers) {
+  return ring_of(article_hash(option(options, "hash", "crc32")), servers, "#", vnodes_of(options, 160));
+}
+std::unique_ptr<Peer> build_article_js(const Options& options, Servers servers) {
+  return ring_of(article_hash("md5"), servers, "-", vnodes_of(options, 160));
+}
+
+std::unique_ptr<Peer> build_article_python(const Options& options, Servers servers) {
+  std::vector<WideRingPeer::Point> points;
+  const std::uint64_t vnodes = vnodes_of(options, 100);
+  for (const Server& server : servers) {
+    const std::string prefix = name_of(server) + '#';
+    for (std::uint64_t i = 0; i < vnodes; ++i)
+      points.push_back({md5_high(numbered(prefix, i)), server.index});
+  }
+  return std::make_unique<WideRingPeer>(KeyHash("md5_high", md5_high), std::move(points));
+}
+
+}  // namespace ringshift::placement::peers
