@@ -25,6 +25,7 @@ void add_controller(CLI::App& app);
 void add_resize(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_up(CLI::App& app);
+void add_vectors(CLI::App& app);
 
 // "ringshift: <message>" on standard error.
 void report(std::string_view message);
