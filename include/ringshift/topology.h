@@ -6,6 +6,7 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -41,11 +42,14 @@ struct SlotRange {
 };
 
 struct Placement {
-  std::string algorithm = "ring";   // ring | modulo | slots
-  std::string hash = "xxh3";        // xxh3 for ring and modulo; crc16 for slots.
-  std::uint32_t points = 256;       // ring: points per unit of weight.
-  std::string hash_tag;             // "" or an open and a close character, such as "{}".
-  std::vector<SlotRange> slots;     // slots: the table; empty means ranges by weight in member order.
+  std::string algorithm = "ring";  // ring | modulo | slots
+  std::string hash = "xxh3";       // xxh3 for ring and modulo; crc16 for slots.
+  std::uint32_t points = 256;      // ring: points per unit of weight.
+  std::string hash_tag;            // "" or an open and a close character, such as "{}".
+  std::vector<SlotRange> slots;    // slots: the table; empty means ranges by weight in member order.
+  // Another program's placement (twemproxy, libmemcached, nginx, ...): its other options by its own names,
+  // only those that were given. Its `hash` is "" where it has no choice of one.
+  std::map<std::string, std::string, std::less<>> options;
   bool operator==(const Placement&) const = default;
 };
 
@@ -84,8 +88,8 @@ enum class ReadOrder { old_first, new_first };
 // The barrier that routers last passed. A member's `rs:stamp` holds "epoch.step.state.run_id" with these
 // numbers; epoch 0 means that no resize ever ran and no stamp is expected. Both only grow, for ever.
 struct Fence {
-  std::uint64_t epoch = 0;  // One for each direction of each resize.
-  std::uint64_t step = 0;   // One for each HOLD, across all epochs.
+  std::uint64_t epoch = 0;                     // One for each direction of each resize.
+  std::uint64_t step = 0;                      // One for each HOLD, across all epochs.
   std::map<std::string, std::string> run_ids;  // Member id -> the run id its stamp is bound to.
   bool operator==(const Fence&) const = default;
 };

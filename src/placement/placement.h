@@ -14,12 +14,13 @@
 #include "hashing/hash_tag.h"
 #include "hashing/xxh3.h"
 #include "placement/modulo.h"
+#include "placement/peers/placement.h"
 #include "placement/ring.h"
 #include "placement/slots.h"
 
 namespace ringshift::placement {
 
-using Algorithm = std::variant<Ring, Modulo, Slots>;
+using Algorithm = std::variant<Ring, Modulo, Slots, PeerPlacement>;
 
 class Placement {
  public:
@@ -30,12 +31,14 @@ class Placement {
     // Not std::visit: its jump table costs more than the ring's whole lookup.
     if (const auto* ring = std::get_if<Ring>(&algorithm_)) return ring->owner(hashing::xxh3(tagged));
     if (const auto* slots = std::get_if<Slots>(&algorithm_)) return slots->owner(hashing::crc16(tagged));
+    if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->owner(peer->hash(tagged));
     return std::get_if<Modulo>(&algorithm_)->owner(hashing::xxh3(tagged));
   }
 
-  // What owner_of() takes: XXH3-64 for ring and modulo, the slot for slots.
+  // What owner_of() takes: XXH3-64 for ring and modulo, the slot for slots, a peer's own hash.
   [[nodiscard]] std::uint64_t hash(std::string_view tagged) const noexcept {
     if (std::holds_alternative<Slots>(algorithm_)) return hashing::crc16(tagged) & (kSlotCount - 1);
+    if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->hash(tagged);
     return hashing::xxh3(tagged);
   }
   [[nodiscard]] MemberIndex owner_of(std::uint64_t hash) const noexcept {

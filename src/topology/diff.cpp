@@ -96,6 +96,25 @@ Wide hashes_of(std::uint64_t residue, std::uint64_t period) {
   return kCircle / period + (Wide{residue} < kCircle % period ? 1 : 0);
 }
 
+// Two peers' rings over one key hash: by arcs, as our own.
+bool diff_peers(const placement::peers::Peer& from, const placement::peers::Peer& to, const Ids& ids,
+                Diff& diff) {
+  if (from.key_hash().name() != to.key_hash().name()) return false;
+  const auto a = from.arcs(), b = to.arcs();
+  if (a.empty() || b.empty() || a.back().end != b.back().end) return false;
+  Tally tally(Wide{a.back().end} + 1);
+  Wide begin = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Wide end = Wide{std::min(a[i].end, b[j].end)} + 1;
+    tally.add(a[i].member, b[j].member, end - begin);
+    begin = end;
+    if (Wide{a[i].end} < end) ++i;
+    if (Wide{b[j].end} < end) ++j;
+  }
+  tally.finish(ids, diff);
+  return true;
+}
+
 bool diff_exactly(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
                   Diff& diff) {
   if (from.algorithm().index() != to.algorithm().index() || from.tag() != to.tag()) return false;
@@ -105,6 +124,9 @@ bool diff_exactly(const placement::Placement& from, const placement::Placement& 
                [&](Wide length, MemberIndex a, MemberIndex b) { tally.add(a, b, length); });
     tally.finish(ids, diff);
     return true;
+  }
+  if (const auto* peer = std::get_if<placement::PeerPlacement>(&from.algorithm())) {
+    return diff_peers(peer->peer(), std::get<placement::PeerPlacement>(to.algorithm()).peer(), ids, diff);
   }
   if (const auto* slots = std::get_if<placement::Slots>(&from.algorithm())) {
     Tally tally(placement::kSlotCount);
@@ -126,10 +148,8 @@ bool diff_exactly(const placement::Placement& from, const placement::Placement& 
 }
 
 // Fixed keys of 16 hex digits, without hash tags: the same on every machine and in every run.
-void diff_by_sample(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
-                    Diff& diff) {
-  diff.exact = false;
-  Tally tally(kSampleKeys);
+template <class Visit>
+void for_each_sample(Visit visit) {
   std::array<char, 16> key{};
   for (std::uint32_t i = 0; i < kSampleKeys; ++i) {
     std::uint64_t bits = hashing::mix(i);
@@ -137,9 +157,15 @@ void diff_by_sample(const placement::Placement& from, const placement::Placement
       c = "0123456789abcdef"[bits & 15];
       bits >>= 4;
     }
-    const std::string_view view(key.data(), key.size());
-    tally.add(from.owner(view), to.owner(view), 1);
+    visit(std::string_view(key.data(), key.size()));
   }
+}
+
+void diff_by_sample(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
+                    Diff& diff) {
+  diff.exact = false;
+  Tally tally(kSampleKeys);
+  for_each_sample([&](std::string_view key) { tally.add(from.owner(key), to.owner(key), 1); });
   tally.finish(ids, diff);
 }
 
@@ -188,16 +214,28 @@ Result<Shares> shares(const Spec& spec) {
   const placement::Placement compiled = ids.compile(spec);
   std::vector<Wide> amounts(spec.members.size(), 0);
   Wide whole = kCircle;
+  Shares out;
   if (const auto* ring = std::get_if<placement::Ring>(&compiled.algorithm())) {
     merge_arcs(*ring, *ring, [&](Wide length, MemberIndex owner, MemberIndex) { amounts[owner] += length; });
   } else if (const auto* slots = std::get_if<placement::Slots>(&compiled.algorithm())) {
     whole = placement::kSlotCount;
     for (const MemberIndex owner : slots->table()) amounts[owner] += 1;
+  } else if (const auto* peer = std::get_if<placement::PeerPlacement>(&compiled.algorithm())) {
+    Wide begin = 0;
+    for (const auto& arc : peer->peer().arcs()) {
+      amounts[arc.member] += Wide{arc.end} + 1 - begin;
+      begin = Wide{arc.end} + 1;
+    }
+    whole = begin;
+    if (begin == 0) {  // No ring, or its hash is not spread evenly.
+      out.exact = false;
+      whole = kSampleKeys;
+      for_each_sample([&](std::string_view key) { ++amounts[compiled.owner(key)]; });
+    }
   } else {
     const auto residues = std::get<placement::Modulo>(compiled.algorithm()).residues();
     for (std::uint64_t r = 0; r < residues.size(); ++r) amounts[residues[r]] += hashes_of(r, residues.size());
   }
-  Shares out;
   for (const Wide amount : amounts) {
     out.shares.push_back(
         static_cast<double>(static_cast<long double>(amount) / static_cast<long double>(whole)));

@@ -8,8 +8,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "placement/peers/catalog.h"
 #include "placement/ring.h"
 #include "placement/slots.h"
+#include "topology/compile.h"
 #include "topology/reader.h"
 
 namespace ringshift::topology {
@@ -144,12 +146,55 @@ Found check_hash_tag(const std::string& tag, const std::string& path) {
       fmt::format("{} is not a hash tag: write an open and a close character, such as \"{{}}\"", shown(tag))};
 }
 
+std::string peer_names() {
+  std::string names;
+  for (const auto& peer : placement::peers::catalog())
+    names += (names.empty() ? "" : ", ") + std::string(peer.name);
+  return names;
+}
+
+// Another program's: its own options, and nothing of ours.
+Found check_peer(const placement::peers::Entry& peer, const Placement& placement, const std::string& path) {
+  if (const auto* hash = peer.find("hash"); hash != nullptr && placement.hash.empty()) {
+    return Problem{join(path, "hash"),
+                   fmt::format("is empty: {}'s own default is {}", peer.name, hash->fallback)};
+  }
+  if (const auto wrong = placement::peers::check(peer, peer_options(placement))) {
+    return Problem{join(path, wrong->option), wrong->message};
+  }
+  if (!placement.hash_tag.empty() && !peer.hash_tag) {
+    return Problem{join(path, "hash_tag"), fmt::format("{} has no hash tags: remove it", peer.name)};
+  }
+  if (!placement.slots.empty()) {
+    return Problem{join(path, "slots"), fmt::format("{} has no slot table: remove it", peer.name)};
+  }
+  return check_hash_tag(placement.hash_tag, join(path, "hash_tag"));
+}
+
+Found check_peer_members(const Placement& placement, const std::vector<Member>& members,
+                         const std::string& path) {
+  const auto* peer = placement::peers::find_peer(placement.algorithm);
+  if (peer == nullptr) return {};
+  const auto servers = peer_servers(members, [](std::string_view) { return placement::MemberIndex{0}; });
+  const auto wrong = placement::peers::check(*peer, std::span(servers));
+  if (!wrong) return {};
+  return Problem{at(path, wrong->position) + (wrong->label ? ".label" : ".weight"),
+                 fmt::format("(member {}) {}", shown(members[wrong->position].id), wrong->message)};
+}
+
 Found check_placement(const Placement& placement, const std::vector<Member>& members,
                       const std::string& path) {
   const std::string& algorithm = placement.algorithm;
+  if (const auto* peer = placement::peers::find_peer(algorithm)) return check_peer(*peer, placement, path);
+  if (!placement.options.empty()) {
+    return Problem{join(path, placement.options.begin()->first),
+                   fmt::format("{} has no such option", algorithm)};
+  }
   if (algorithm != "ring" && algorithm != "modulo" && algorithm != "slots") {
     return Problem{join(path, "algorithm"),
-                   fmt::format("{} is not one of ring, modulo, slots", shown(algorithm))};
+                   fmt::format("{} is not one of ring, modulo, slots, and no other program's that is known: "
+                               "{}",
+                               shown(algorithm), peer_names())};
   }
   const std::string_view hash = algorithm == "slots" ? "crc16" : "xxh3";
   if (placement.hash != hash) {
@@ -202,6 +247,7 @@ Found check_side(const Placement& placement, const std::vector<Member>& members,
   }
   if (Found found = check_members(members, placement, join(base, "members"))) return found;
   if (Found found = check_placement(placement, members, placement_path)) return found;
+  if (Found found = check_peer_members(placement, members, join(base, "members"))) return found;
   return check_totals(placement, members, placement_path);
 }
 

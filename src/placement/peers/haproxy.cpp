@@ -79,7 +79,7 @@ Points32 haproxy_points(Servers servers) {
 std::unique_ptr<Peer> build_haproxy(const Options& options, Servers servers) {
   KeyHash hash =
       key_hash_of(option(options, "hash", "sdbm"), option_is(options, "avalanche", "true", "false"));
-  if (option_is(options, "method", "consistent", "map-based")) {
+  if (option_is(options, "method", "consistent", "consistent")) {
     return std::make_unique<RingPeer>(std::move(hash), from_nearest(haproxy_points(servers)));
   }
   return std::make_unique<TablePeer>(std::move(hash), dealt_out(servers));

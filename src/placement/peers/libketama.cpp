@@ -1,7 +1,7 @@
 // RJ's libketama (2014), the first of them all. Recorded: tests/vectors/libketama.json.
 //
-// Labels are the addresses as written, port included; floorf(w/W * 40.0 * n) digests, where w/W is a 32-bit
-// float and the products are of 64 bits; keys by MD5.
+// Labels are the addresses as written, port included; floor(w/W * 40 * n) digests in 32-bit floats, from
+// left to right; keys by MD5.
 #include <cmath>
 
 #include "placement/peers/builders.h"
@@ -16,8 +16,8 @@ std::vector<std::uint32_t> digests_of(Servers servers) {
   std::vector<std::uint32_t> digests;
   for (const Server& server : servers) {
     const float share = static_cast<float>(server.weight) / static_cast<float>(total);
-    const double each = static_cast<double>(share) * 40.0 * static_cast<double>(servers.size());
-    digests.push_back(static_cast<std::uint32_t>(std::floor(static_cast<float>(each))));
+    const float each = share * 40.0F * static_cast<float>(servers.size());
+    digests.push_back(static_cast<std::uint32_t>(std::floor(each)));
   }
   return digests;
 }
