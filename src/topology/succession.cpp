@@ -46,7 +46,7 @@ void warn_of_peer(const Spec& spec, std::vector<std::string>& out) {
   const auto& built = std::get<placement::PeerPlacement>(compiled.algorithm()).peer();
   const auto* ring = dynamic_cast<const placement::peers::RingPeer*>(&built);
   const std::string skew = measured_skew(spec);
-  if (ring != nullptr && built.key_hash().bits() < 32 && spec.members.size() > 1) {
+  if (ring != nullptr && built.key_hash().bits() < 31 && spec.members.size() > 1) {
     out.push_back(
         fmt::format("placement.hash: {} gives {} bits, and the ring's points have 32: nearly all keys go to "
                     "one member; {}",
@@ -73,7 +73,7 @@ void warn_of_peer(const Spec& spec, std::vector<std::string>& out) {
   }
   if (spec.placement.algorithm == "article-go" && spec.placement.hash == "fnv1a") {
     out.push_back("placement.hash: FNV-1a without a finaliser puts a member's points side by side: " + skew);
-  } else if (built.key_hash().bits() >= 32) {
+  } else if (built.key_hash().bits() >= 31) {
     const Result<Shares> measured = shares(spec);
     double total = 0;
     for (const Member& member : spec.members) total += member.weight;

@@ -3,7 +3,7 @@
 //
 //   article-go      FNV-1a of 32 bits over "NODE#vnI": without a finaliser, labels that differ in their last
 //                   digits get neighbouring points, so a node's points lie in clusters
-//   article-php     CRC-32 over "NODE#I", with the same fault to a lesser degree
+//   article-php     the low 31 bits of CRC-32 over "NODE#I", with the same fault to a lesser degree
 //   article-js      "ketama-like": the first four bytes of MD5("NODE-I"), big-endian, one point a digest
 //   article-python  MD5 over "NODE#I" as one number; its first 64 bits order it
 #include "base/encoding.h"
@@ -27,6 +27,10 @@ std::uint32_t xxh3_high(std::string_view key) noexcept {
   return static_cast<std::uint32_t>(hashing::xxh3(key) >> 32);
 }
 std::uint32_t md5_be(std::string_view key) noexcept { return big_endian(hashing::peers::md5(key)[0]); }
+// PHP's numbers were once signed and of 32 bits: the article cuts the sign off.
+constexpr std::uint32_t k31Bits = 0x7fffffff;
+std::uint32_t crc32_31(std::string_view key) noexcept { return hashing::peers::crc32(key) & k31Bits; }
+std::uint32_t md5_31(std::string_view key) noexcept { return md5_be(key) & k31Bits; }
 std::uint64_t md5_high(std::string_view key) noexcept {
   const auto words = hashing::peers::md5(key);
   return std::uint64_t{big_endian(words[0])} << 32 | big_endian(words[1]);
@@ -35,7 +39,6 @@ std::uint64_t md5_high(std::string_view key) noexcept {
 KeyHash article_hash(std::string_view name) {
   if (name == "md5") return {"md5_be", md5_be};
   if (name == "xxh3") return {"xxh3_high", xxh3_high};
-  if (name == "crc32") return {"crc32a", hashing::peers::crc32a};
   return {"fnv1a", go_fnv1a};
 }
 
@@ -63,7 +66,9 @@ std::unique_ptr<Peer> build_article_go(const Options& options, Servers servers) 
   return ring_of(article_hash(option(options, "hash", "fnv1a")), servers, "#vn", vnodes_of(options, 200));
 }
 std::unique_ptr<Peer> build_article_php(const Options& options, Servers servers) {
-  return ring_of(article_hash(option(options, "hash", "crc32")), servers, "#", vnodes_of(options, 160));
+  const bool md5 = option_is(options, "hash", "md5", "crc32");
+  KeyHash hash = md5 ? KeyHash("md5_31", md5_31, 31) : KeyHash("crc32_31", crc32_31, 31);
+  return ring_of(std::move(hash), servers, "#", vnodes_of(options, 160));
 }
 std::unique_ptr<Peer> build_article_js(const Options& options, Servers servers) {
   return ring_of(article_hash("md5"), servers, "-", vnodes_of(options, 160));

@@ -38,8 +38,9 @@ void RingPeer::walk(std::uint64_t hash, const std::function<bool(MemberIndex)>& 
 }
 
 std::vector<Arc> RingPeer::arcs() const {
-  if (key_hash().bits() != 32) return {};
-  return arcs_of(ring_.points(), std::numeric_limits<std::uint32_t>::max());
+  constexpr int kLeastBits = 31;  // With fewer, most points are beyond every hash.
+  if (key_hash().bits() < kLeastBits) return {};
+  return arcs_of(ring_.points(), (std::uint64_t{1} << key_hash().bits()) - 1);
 }
 
 std::string RingPeer::explain(std::uint64_t hash) const {
