@@ -30,7 +30,6 @@ std::uint32_t md5_be(std::string_view key) noexcept { return big_endian(hashing:
 // PHP's numbers were once signed and of 32 bits: the article cuts the sign off.
 constexpr std::uint32_t k31Bits = 0x7fffffff;
 std::uint32_t crc32_31(std::string_view key) noexcept { return hashing::peers::crc32(key) & k31Bits; }
-std::uint32_t md5_31(std::string_view key) noexcept { return md5_be(key) & k31Bits; }
 std::uint64_t md5_high(std::string_view key) noexcept {
   const auto words = hashing::peers::md5(key);
   return std::uint64_t{big_endian(words[0])} << 32 | big_endian(words[1]);
@@ -67,7 +66,7 @@ std::unique_ptr<Peer> build_article_go(const Options& options, Servers servers) 
 }
 std::unique_ptr<Peer> build_article_php(const Options& options, Servers servers) {
   const bool md5 = option_is(options, "hash", "md5", "crc32");
-  KeyHash hash = md5 ? KeyHash("md5_31", md5_31, 31) : KeyHash("crc32_31", crc32_31, 31);
+  KeyHash hash = md5 ? article_hash("md5") : KeyHash("crc32_31", crc32_31, 31);
   return ring_of(std::move(hash), servers, "#", vnodes_of(options, 160));
 }
 std::unique_ptr<Peer> build_article_js(const Options& options, Servers servers) {

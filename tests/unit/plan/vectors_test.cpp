@@ -41,7 +41,8 @@ std::vector<std::string> recordings() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     const std::string name = entry.path().filename();
-    if (name.ends_with(".json") && name != "seed_figures.json") names.push_back(name);  // Slow; run by ctest.
+    if (name.ends_with(".json") && name != "seed_figures.json")
+      names.push_back(name);  // See CMakeLists.txt there.
   }
   std::ranges::sort(names);
   return names;
