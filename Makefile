@@ -1,20 +1,70 @@
-# The human entry. Everything is CMake and scripts below; `make help` lists what there is.
+# The human entry. The work is in scripts/ and CMake; `make help` lists what there is.
 .DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
+export JOBS
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "usage: make TARGET [VARIABLE=VALUE]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo 'variables: ARGS (options of the program that runs), JOBS, FUZZ_SECONDS'
 
 .PHONY: setup
 setup: ## Install what is missing (Debian packages)
 	@scripts/setup
 
-.PHONY: release debug
-release debug: ## Build a preset into build/NAME
-	@cmake --preset $@ >build-$@.log 2>&1 || { cat build-$@.log; rm -f build-$@.log; exit 1; }; rm -f build-$@.log
-	@cmake --build --preset $@ -j $(JOBS)
+# Without tests and benchmarks, so that what only they need is not asked for. `exec`: a signal sent to the
+# recipe reaches the playground.
+.PHONY: up
+up: ## Build, then grow a cluster under load and stay up (ARGS="--once --json")
+	@scripts/setup --run >&2
+	@test -x build/release/bin/ringshift || echo "make: building build/release; a few minutes the first time" >&2
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF >&2
+	@exec build/release/bin/ringshift up $(ARGS)
+
+.PHONY: test
+test: ## Set up, then every test: unit, end to end, sanitizers
+	@scripts/setup
+	@scripts/test
+
+.PHONY: test-san
+test-san: ## Only the sanitizers' part of the tests
+	@scripts/setup
+	@scripts/test asan tsan
+
+.PHONY: bench
+bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
+	@scripts/setup
+	@scripts/build release -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=ON
+	@for program in build/release/bin/*_bench; do "$$program" $(ARGS) || exit 1; done
+
+.PHONY: bench-proxy
+bench-proxy: ## CPU per request against nutcracker (ARGS="--quick")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 bench/proxy/run.py $(ARGS)
+
+.PHONY: lint
+lint: ## Format and clang-tidy, without changing anything
+	@scripts/setup
+	@scripts/lint
+
+.PHONY: format
+format: ## Bring all sources into shape
+	@git ls-files '*.h' '*.cpp' '*.cc' | xargs clang-format-19 -i
+
+.PHONY: fuzz
+fuzz: ## Each fuzzer for FUZZ_SECONDS
+	@scripts/setup
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+.PHONY: dist
+dist: ## Source and binary tarballs into build/dist
+	@scripts/setup --run
+	@scripts/dist
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf build
+	@rm -rf build

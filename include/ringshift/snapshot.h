@@ -57,6 +57,28 @@ class Snapshot {
   [[nodiscard]] MemberIndex owner_after(std::string_view key) const noexcept;
   [[nodiscard]] std::uint32_t slice(std::string_view key) const noexcept;
 
+  // The members that replicas of the key belong on, the owner (as owner_before says) first: up to `r`
+  // distinct ones in the order in which they would inherit the key, never two on one host (a member without a
+  // host has one of its own). With `spread_zones` each next one is the first in that order from the zones
+  // used least so far (members without a zone share one). Members that take no key at all (factor 0) are left
+  // out unless nobody else is there. With fewer hosts than `r` the list is SHORTER than r: two replicas on
+  // one host are no two replicas. O(points) at worst; allocates.
+  //
+  // For ring, tokens, partitions, multi-probe, rendezvous and maglev the order is the algorithm's own;
+  // modulo, slots, jump and memento have none, and go on through their list.
+  [[nodiscard]] std::vector<MemberIndex> preference_list(std::string_view key, std::size_t r,
+                                                         bool spread_zones = false) const;
+
+  // bounded-ring: the first member clockwise whose load is below its bound; `loads[i]` is that of
+  // members()[i], as the caller counts it (requests under way, sessions). Other placements:
+  // owner_before(key). REQUIRES: loads.size() == members().size().
+  [[nodiscard]] MemberIndex owner_by_load(std::string_view key,
+                                          std::span<const std::uint64_t> loads) const noexcept;
+
+  // route() of many keys at once: the look-ups of a batch overlap their cache misses.
+  // REQUIRES: out.size() == keys.size().
+  void route_many(std::span<const std::string_view> keys, std::span<Route> out) const noexcept;
+
   // The walk behind owner_before, for people: "hash ..., point ..., owner ...", one line a step.
   [[nodiscard]] std::vector<std::string> explain(std::string_view key) const;
 

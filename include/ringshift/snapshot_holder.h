@@ -45,7 +45,7 @@ class SnapshotHolder {
 
  private:
   mutable std::mutex mutex_;
-  Ptr current_;                           // Guarded by mutex_.
+  Ptr current_;  // Guarded by mutex_.
   std::atomic<std::uint64_t> generation_{0};
 };
 

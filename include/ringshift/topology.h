@@ -42,11 +42,20 @@ struct SlotRange {
 };
 
 struct Placement {
-  std::string algorithm = "ring";  // ring | modulo | slots
-  std::string hash = "xxh3";       // xxh3 for ring and modulo; crc16 for slots.
-  std::uint32_t points = 256;      // ring: points per unit of weight.
-  std::string hash_tag;            // "" or an open and a close character, such as "{}".
-  std::vector<SlotRange> slots;    // slots: the table; empty means ranges by weight in member order.
+  std::string algorithm = "ring";     // ring | modulo | slots | jump | rendezvous | maglev | multi-probe |
+                                      // memento | partitions | tokens | bounded-ring; or another program's.
+  std::string hash = "xxh3";          // xxh3 | murmur3 | fnv1a-64 (finalised); crc16 for slots.
+  std::uint32_t points = 256;         // ring, bounded-ring: points per unit of weight. multi-probe: 1.
+  std::string hash_tag;               // "" or an open and a close character, such as "{}".
+  std::vector<SlotRange> slots;       // slots: the table; empty means ranges by weight in member order.
+  std::uint32_t table_size = 65'537;  // maglev: a prime.
+  std::uint32_t probes = 21;          // multi-probe.
+  double epsilon = 0.25;              // bounded-ring: how much above its fair share a member may be loaded.
+  std::uint32_t partitions = 1024;    // partitions: how many equal parts.
+  std::vector<SlotRange> table;       // partitions: who has which; empty means dealt by weight.
+  std::vector<std::string> buckets;   // memento: ids by bucket, removed ones too; empty means the members.
+  std::vector<std::string> removed;   // memento: the removed ids in the order of their removal.
+  std::map<std::string, std::vector<std::uint64_t>> tokens;  // tokens: member id -> its tokens.
   // Another program's placement (twemproxy, libmemcached, nginx, ...): its other options by its own names,
   // only those that were given. Its `hash` is "" where it has no choice of one.
   std::map<std::string, std::string, std::less<>> options;
@@ -136,6 +145,10 @@ struct Version {
 
 // SHA-256 of to_json(topology), in hex.
 [[nodiscard]] std::string digest(const Topology& topology);
+
+// What an operator should know of a change although it is allowed: a placement by order whose members were
+// renumbered, a table that was not carried over.
+[[nodiscard]] std::vector<std::string> change_warnings(const Spec& current, const Spec& next);
 
 // Whether `next` may follow `current`: no retired id returns, not more than half of the members vanish
 // unless `force`. Gives the reason when not.

@@ -38,7 +38,10 @@ void Connection::send(std::string_view command, ReplySink& sink, std::uint64_t t
   const bool serving = state_ == State::serving;
   const std::size_t queued = serving ? stream_->queued_bytes() : queue_.size();
   if (down_) return reject(sink, tag, Failure::Kind::unsent, down_reason_);
-  if (queued + command.size() > shared_.options.max_queued_bytes || ring_.size() >= kMaxPending) {
+  if (refusing_ || queued + command.size() > shared_.options.max_queued_bytes ||
+      ring_.size() >= kMaxPending) {
+    refusing_ = true;
+    mark_dirty();  // flush() ends it.
     return reject(sink, tag, Failure::Kind::overloaded,
                   "its queue is full (" + std::to_string(ring_.size()) + " commands, " +
                       std::to_string(queued) + " bytes unsent, limit " +
@@ -48,10 +51,7 @@ void Connection::send(std::string_view command, ReplySink& sink, std::uint64_t t
   ring_.push({&sink, tag, shared_.loop.now(), enqueued_});
   if (serving) {
     stream_->append(command);
-    if (!dirty_) {
-      dirty_ = true;
-      shared_.dirty.push_back(this);
-    }
+    mark_dirty();
   } else {
     queue_.append(command);
   }
@@ -63,8 +63,15 @@ void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, 
   shared_.deferred.push_back({&sink, tag, kind, member_, std::move(reason)});
 }
 
+void Connection::mark_dirty() {
+  if (dirty_) return;
+  dirty_ = true;
+  shared_.dirty.push_back(this);
+}
+
 void Connection::flush() {
   dirty_ = false;
+  refusing_ = false;
   if (state_ == State::serving) stream_->flush();
 }
 
@@ -191,7 +198,8 @@ void Connection::drop_queue() {
   queue_begin_ = enqueued_;
   while (!dropped.empty()) {
     const Pending pending = dropped.pop();
-    reject(*pending.sink, pending.tag, Failure::Kind::unsent, "a resize step passed while it was not connected");
+    reject(*pending.sink, pending.tag, Failure::Kind::unsent,
+           "a resize step passed while it was not connected");
   }
 }
 

@@ -124,6 +124,7 @@ class Connection final : public Backend, private net::StreamHandler {
   void add_orphan();
   [[nodiscard]] std::uint64_t written() const noexcept { return stream_->written_bytes() - output_base_; }
   void progressed();
+  void mark_dirty();
 
   PoolShared& shared_;
   const std::shared_ptr<MemberState> member_;
@@ -133,6 +134,7 @@ class Connection final : public Backend, private net::StreamHandler {
   State state_ = State::resting;
   bool dirty_ = false;
   bool retired_ = false;
+  bool refusing_ = false;  // A command of this wakeup did not fit: those behind it must not overtake it.
   bool down_ = false;
   std::string down_reason_;
   int failed_attempts_ = 0;  // Since it last served.

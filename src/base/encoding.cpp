@@ -79,7 +79,8 @@ std::optional<std::string> from_base64(std::string_view text) {
       if (value < 0) return std::nullopt;
       group = group << 6 | static_cast<std::uint32_t>(value);
     }
-    for (std::size_t j = 0; j < 3 - padding; ++j) out.push_back(static_cast<char>(group >> (16 - 8 * j) & 255U));
+    for (std::size_t j = 0; j < 3 - padding; ++j)
+      out.push_back(static_cast<char>(group >> (16 - 8 * j) & 255U));
   }
   return out;
 }

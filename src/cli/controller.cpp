@@ -32,8 +32,7 @@ int run_controller(Flags& flags) {
     report(coordinator.error().message);
     return kFailed;
   }
-  resize::Controller controller(**coordinator, flags.registry.keys(),
-                                flags.options);
+  resize::Controller controller(**coordinator, flags.registry.keys(), flags.options);
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
   static_cast<void>(signals.wait());
   return kDone;
@@ -48,9 +47,11 @@ void add_controller(CLI::App& app) {
   flags->options.id = fmt::format("{}-{}-controller", host, getpid());
   CLI::App* command = app.add_subcommand("controller", "Drive a cluster's resizes");
   flags->registry.add_to(*command, /*cluster_required=*/true);
-  command->add_option("--id", flags->options.id, "This controller's id; a random suffix is added")->capture_default_str();
-  command->add_option("--fence-timeout-ms", flags->fence_timeout_ms,
-                      "How long a step waits for a router before its connections are killed at the members")
+  command->add_option("--id", flags->options.id, "This controller's id; a random suffix is added")
+      ->capture_default_str();
+  command
+      ->add_option("--fence-timeout-ms", flags->fence_timeout_ms,
+                   "How long a step waits for a router before its connections are killed at the members")
       ->check(CLI::Range(1, 600000))
       ->capture_default_str();
   command->add_flag("--verbose", flags->verbose, "Log more");

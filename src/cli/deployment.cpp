@@ -34,7 +34,8 @@ Deployment::~Deployment() {
   if (impl_->proxy) impl_->proxy->stop();
 }
 
-Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options, const topology::Spec& first) {
+Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
+                                                      const topology::Spec& first) {
   auto impl = std::make_unique<Impl>();
   const auto address = http::parse_host_port(options.registry_listen);
   if (!address) return std::unexpected(address.error());
@@ -52,9 +53,9 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
   impl->coordinator = std::move(*coordinator);
 
   const coord::ClusterKeys keys = impl->keys();
-  const auto applied = impl->coordinator->transact(
-      {{keys.spec(), coord::Compare::Target::create_revision, 0}},
-      {{coord::Op::Kind::put, keys.spec(), topology::to_json(first), 0}});
+  const auto applied =
+      impl->coordinator->transact({{keys.spec(), coord::Compare::Target::create_revision, 0}},
+                                  {{coord::Op::Kind::put, keys.spec(), topology::to_json(first), 0}});
   if (!applied) return std::unexpected(applied.error());
 
   const std::string id = fmt::format("serve-{}", getpid());

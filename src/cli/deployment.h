@@ -14,12 +14,12 @@ namespace ringshift::cli {
 using resize::ResizeStatus;
 
 struct DeploymentOptions {
-  std::string data_dir;         // For the registry's database.
+  std::string data_dir;  // For the registry's database.
   std::string registry_listen = "127.0.0.1:7379";
   std::string proxy_listen = "127.0.0.1:6380";
   unsigned proxy_threads = 1;
-  std::string cluster;          // Must be the spec's.
-  proxy::Options proxy;         // The rest of the proxy's settings; listen and threads come from above.
+  std::string cluster;   // Must be the spec's.
+  proxy::Options proxy;  // The rest of the proxy's settings; listen and threads come from above.
 };
 
 class Deployment {

@@ -99,7 +99,8 @@ int serve_registry(Flags& flags) {
   // A new life is a new router: what its predecessor left in flight at the members must be told apart.
   flags.options.router_id = unique_id(flags.options.router_id);
   const Signals signals{SIGTERM, SIGINT, SIGHUP};  // Before the link's threads start.
-  auto router = RegistryRouter::start(flags.registry, flags.options.router_id, std::chrono::seconds(flags.wait_seconds));
+  auto router = RegistryRouter::start(flags.registry, flags.options.router_id,
+                                      std::chrono::seconds(flags.wait_seconds));
   if (!router) {
     report(router.error().message);
     return kFailed;
@@ -115,7 +116,8 @@ int serve_registry(Flags& flags) {
 int run_proxy(Flags& flags) {
   if (flags.spec.empty() == flags.registry.cluster.empty()) {
     report(flags.spec.empty() ? "say --spec FILE for a static cluster, or --cluster NAME to follow a registry"
-                              : "--spec and --cluster exclude each other: a static cluster follows no registry (is RINGSHIFT_CLUSTER set?)");
+                              : "--spec and --cluster exclude each other: a static cluster follows no "
+                                "registry (is RINGSHIFT_CLUSTER set?)");
     return kBadUsage;
   }
   log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
@@ -138,7 +140,8 @@ void add_proxy(CLI::App& app) {
   command->add_option("--spec", flags->spec, "The cluster's spec: a static cluster; SIGHUP reads it anew")
       ->type_name("FILE");
   flags->registry.add_to(*command, /*cluster_required=*/false);
-  command->add_option("--wait-seconds", flags->wait_seconds, "How long to wait for the cluster's first topology")
+  command
+      ->add_option("--wait-seconds", flags->wait_seconds, "How long to wait for the cluster's first topology")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
   command->add_option("--listen", options.listen, "Where clients connect; port 0 takes any free one")

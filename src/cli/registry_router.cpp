@@ -11,7 +11,8 @@ std::string unique_id(const std::string& base) {
   return fmt::format("{}.{:08x}", base, entropy());
 }
 
-Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlags& flags, std::string router_id,
+Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlags& flags,
+                                                              std::string router_id,
                                                               std::chrono::milliseconds patience) {
   auto coordinator = flags.connect();
   if (!coordinator) return std::unexpected(coordinator.error());
@@ -19,8 +20,7 @@ Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlag
   router->coordinator_ = std::move(*coordinator);
   coord::RouterLink::Options options;
   options.router_id = std::move(router_id);
-  auto link = coord::RouterLink::start(*router->coordinator_, flags.keys(),
-                                       std::move(options), patience);
+  auto link = coord::RouterLink::start(*router->coordinator_, flags.keys(), std::move(options), patience);
   if (!link) return std::unexpected(link.error());
   router->link_ = std::move(*link);
   return router;

@@ -16,7 +16,8 @@ namespace ringshift::cli {
 class RegistryRouter final : public proxy::Authority {
  public:
   // Waits up to `patience` for the cluster's first topology.
-  [[nodiscard]] static Result<std::unique_ptr<RegistryRouter>> start(const RegistryFlags& flags, std::string router_id,
+  [[nodiscard]] static Result<std::unique_ptr<RegistryRouter>> start(const RegistryFlags& flags,
+                                                                     std::string router_id,
                                                                      std::chrono::milliseconds patience);
   ~RegistryRouter() override;
 

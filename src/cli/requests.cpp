@@ -18,15 +18,15 @@ Result<resize::ResizeStatus> read_status(coord::Coordinator& coordinator, const 
   return resize::parse_status((*kv)->value);
 }
 
-Status ask_controller(coord::Coordinator& coordinator, const coord::ClusterKeys& keys, resize::Request request,
-                      std::chrono::milliseconds patience) {
+Status ask_controller(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
+                      resize::Request request, std::chrono::milliseconds patience) {
   request.id = unique_id("request");
-  const auto written = coordinator.transact(
-      {{keys.request(), coord::Compare::Target::create_revision, 0}},
-      {{coord::Op::Kind::put, keys.request(), to_json(request), 0}});
+  const auto written = coordinator.transact({{keys.request(), coord::Compare::Target::create_revision, 0}},
+                                            {{coord::Op::Kind::put, keys.request(), to_json(request), 0}});
   if (!written) return std::unexpected(written.error());
   if (!*written) {
-    return fail(ErrorKind::overloaded, "another request waits for the controller: try again when it is handled");
+    return fail(ErrorKind::overloaded,
+                "another request waits for the controller: try again when it is handled");
   }
   const auto give_up = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < give_up) {
@@ -40,12 +40,16 @@ Status ask_controller(coord::Coordinator& coordinator, const coord::ClusterKeys&
   // Take it back, so that it does not come to life when a controller starts tomorrow.
   const auto kv = coordinator.get(keys.request());
   if (kv && *kv && (*kv)->value == to_json(request)) {
-    static_cast<void>(coordinator.transact({{keys.request(), coord::Compare::Target::mod_revision, (*kv)->mod_revision}},
-                                           {{coord::Op::Kind::remove, keys.request(), "", 0}}));
+    static_cast<void>(
+        coordinator.transact({{keys.request(), coord::Compare::Target::mod_revision, (*kv)->mod_revision}},
+                             {{coord::Op::Kind::remove, keys.request(), "", 0}}));
   }
-  return fail(ErrorKind::retryable,
-              fmt::format("no controller answered within {} s: is 'ringshift controller' or 'ringshift serve' running "
-                          "for this cluster?", patience.count() / 1000));
+  return fail(
+      ErrorKind::retryable,
+      fmt::format(
+          "no controller answered within {} s: is 'ringshift controller' or 'ringshift serve' running "
+          "for this cluster?",
+          patience.count() / 1000));
 }
 
 }  // namespace ringshift::cli

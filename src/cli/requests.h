@@ -12,6 +12,7 @@ namespace ringshift::cli {
 [[nodiscard]] Status ask_controller(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
                                     resize::Request request, std::chrono::milliseconds patience);
 
-[[nodiscard]] Result<resize::ResizeStatus> read_status(coord::Coordinator& coordinator, const coord::ClusterKeys& keys);
+[[nodiscard]] Result<resize::ResizeStatus> read_status(coord::Coordinator& coordinator,
+                                                       const coord::ClusterKeys& keys);
 
 }  // namespace ringshift::cli

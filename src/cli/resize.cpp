@@ -51,10 +51,13 @@ std::string describe(const ResizeStatus& s) {
   if (s.state == "idle") return line + "\n";
   if (s.state == "finished" && s.rolled_back) line += " (rolled back)";
   if (!s.phase.empty()) line += fmt::format("  step {}/{} {}", s.step, s.steps, s.phase);
-  line += fmt::format("  keys {}/{}  {:.1f} MiB", s.keys_moved, s.keys_to_move, static_cast<double>(s.bytes_moved) / 1048576);
-  if (s.keys_per_second > 0) line += fmt::format("  {:.0f} keys/s  eta {:.0f} s", s.keys_per_second, s.eta_seconds);
+  line += fmt::format("  keys {}/{}  {:.1f} MiB", s.keys_moved, s.keys_to_move,
+                      static_cast<double>(s.bytes_moved) / 1048576);
+  if (s.keys_per_second > 0)
+    line += fmt::format("  {:.0f} keys/s  eta {:.0f} s", s.keys_per_second, s.eta_seconds);
   line += fmt::format("  longest hold {:.1f} ms  fences {}\n", s.hold_ms_max, s.fences);
-  for (const auto& pair : s.pairs) line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
+  for (const auto& pair : s.pairs)
+    line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
   for (const auto& key : s.big_keys) line += fmt::format("  big key: {}\n", key);
   if (!s.last_error.empty()) line += fmt::format("  last error: {}\n", s.last_error);
   return line;
@@ -192,7 +195,8 @@ void add_resize(CLI::App& app) {
   follow_it->footer("Examples:\n  ringshift resize watch --cluster cache");
   follow_it->callback([flags] { watch(*flags); });
 
-  add_simple(*command, flags, "pause", "Stop moving keys; the cluster serves on as it is", Request::Action::pause, "paused");
+  add_simple(*command, flags, "pause", "Stop moving keys; the cluster serves on as it is",
+             Request::Action::pause, "paused");
   add_simple(*command, flags, "resume", "Go on after a pause", Request::Action::resume, "resumed");
   add_simple(*command, flags, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
 

@@ -47,8 +47,8 @@ Result<std::shared_ptr<const Snapshot>> load(const Options& options) {
   auto stored = read_topology(**coordinator, options.registry.keys());
   if (!stored) return std::unexpected(stored.error());
   if (!*stored) {
-    return fail(ErrorKind::not_found, fmt::format("cluster '{}' has no topology in {}", options.registry.cluster,
-                                                  options.registry.registry));
+    return fail(ErrorKind::not_found, fmt::format("cluster '{}' has no topology in {}",
+                                                  options.registry.cluster, options.registry.registry));
   }
   return Snapshot::compile(std::move((*stored)->topology), (*stored)->version);
 }

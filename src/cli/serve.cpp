@@ -53,7 +53,8 @@ void add_serve(CLI::App& app) {
   flags->options.data_dir = "ringshift-data";
   flags->options.proxy_threads = 0;
   DeploymentOptions& options = flags->options;
-  CLI::App* command = app.add_subcommand("serve", "Registry, controller and proxy of one cluster in one process");
+  CLI::App* command =
+      app.add_subcommand("serve", "Registry, controller and proxy of one cluster in one process");
   command->add_option("--spec", flags->spec, "The cluster's spec; used when the registry has none yet")
       ->required()
       ->type_name("FILE");

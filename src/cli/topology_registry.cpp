@@ -183,8 +183,9 @@ void add(CLI::App& topology, const char* command_name, const char* what, const c
 Result<StoredTopology> parse_stored(const coord::KeyValue& kv) {
   Result<topology::Topology> parsed = topology::parse_topology(kv.value, kv.key);
   if (!parsed) return std::unexpected(std::move(parsed.error()));
-  return StoredTopology{
-      *std::move(parsed), {coord::kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)}, kv.mod_revision};
+  return StoredTopology{*std::move(parsed),
+                        {coord::kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)},
+                        kv.mod_revision};
 }
 
 Result<std::optional<StoredTopology>> read_topology(coord::Coordinator& coordinator,

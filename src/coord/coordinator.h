@@ -28,8 +28,8 @@ struct KeyValue {
 };
 
 struct Range {
-  std::vector<KeyValue> kvs;  // Sorted by key.
-  Revision revision = 0;      // The store's revision of this answer: resume a watch at revision + 1.
+  std::vector<KeyValue> kvs;     // Sorted by key.
+  Revision revision = 0;         // The store's revision of this answer: resume a watch at revision + 1.
   std::uint64_t cluster_id = 0;  // Changes when the registry was rebuilt or restored: a new epoch.
 };
 
@@ -59,7 +59,7 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void on_events(const std::vector<Event>& events) = 0;
-  virtual void on_resync(const Range& state) = 0;  // Also called once at the start.
+  virtual void on_resync(const Range& state) = 0;      // Also called once at the start.
   virtual void on_disconnected(const Error& why) = 0;  // Each failed attempt; it reconnects by itself.
 };
 
@@ -81,7 +81,8 @@ class Coordinator {
   [[nodiscard]] virtual Result<std::optional<KeyValue>> get(std::string_view key) = 0;  // Linearizable.
   [[nodiscard]] virtual Result<Range> list(std::string_view prefix) = 0;
   // The revision of the write.
-  [[nodiscard]] virtual Result<Revision> put(std::string_view key, std::string_view value, LeaseId lease = 0) = 0;
+  [[nodiscard]] virtual Result<Revision> put(std::string_view key, std::string_view value,
+                                             LeaseId lease = 0) = 0;
   [[nodiscard]] virtual Result<bool> remove(std::string_view key) = 0;  // Whether it was there.
   // All of `ops` if every compare holds; nullopt, and nothing done, if one does not.
   [[nodiscard]] virtual Result<std::optional<Revision>> transact(const std::vector<Compare>& compares,

@@ -13,9 +13,9 @@ struct ClusterKeys {
       : prefix("/ringshift/" + std::string(name_space) + "/" + std::string(cluster) + "/") {}
 
   [[nodiscard]] std::string spec() const { return prefix + "spec"; }
-  [[nodiscard]] std::string request() const { return prefix + "request"; }    // JSON, operators to controller.
-  [[nodiscard]] std::string topology() const { return prefix + "topology"; }  // What routers obey.
-  [[nodiscard]] std::string status() const { return prefix + "status"; }      // `resize status --json`.
+  [[nodiscard]] std::string request() const { return prefix + "request"; }  // JSON, operators to controller.
+  [[nodiscard]] std::string topology() const { return prefix + "topology"; }      // What routers obey.
+  [[nodiscard]] std::string status() const { return prefix + "status"; }          // `resize status --json`.
   [[nodiscard]] std::string controller() const { return prefix + "controller"; }  // Leased lock.
   [[nodiscard]] std::string routers() const { return prefix + "routers/"; }
   [[nodiscard]] std::string router(std::string_view id) const { return routers() + std::string(id); }

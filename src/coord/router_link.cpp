@@ -26,13 +26,14 @@ std::chrono::milliseconds full_jitter(std::chrono::milliseconds upper) {
 RouterLink::RouterLink(Coordinator& coordinator, ClusterKeys keys, Options options)
     : coordinator_(coordinator), keys_(std::move(keys)), options_(std::move(options)) {}
 
-Result<std::unique_ptr<RouterLink>> RouterLink::start(Coordinator& coordinator, ClusterKeys keys, Options options,
-                                                      std::chrono::milliseconds patience) {
+Result<std::unique_ptr<RouterLink>> RouterLink::start(Coordinator& coordinator, ClusterKeys keys,
+                                                      Options options, std::chrono::milliseconds patience) {
   std::unique_ptr<RouterLink> link(new RouterLink(coordinator, std::move(keys), std::move(options)));
   const auto give_up = std::chrono::steady_clock::now() + patience;
   while (true) {
     Status registered = link->ensure_lease();
-    Result<bool> found = registered ? link->read_topology() : Result<bool>(std::unexpected(registered.error()));
+    Result<bool> found =
+        registered ? link->read_topology() : Result<bool>(std::unexpected(registered.error()));
     if (found && *found) break;
     if (found || found.error().kind == ErrorKind::retryable) {
       if (std::chrono::steady_clock::now() < give_up) {
@@ -41,9 +42,10 @@ Result<std::unique_ptr<RouterLink>> RouterLink::start(Coordinator& coordinator, 
       }
     }
     if (!found) return std::unexpected(found.error());
-    return fail(ErrorKind::not_found,
-                fmt::format("no topology at '{}': apply a spec (ringshift topology apply FILE) and run a controller",
-                            link->keys_.topology()));
+    return fail(
+        ErrorKind::not_found,
+        fmt::format("no topology at '{}': apply a spec (ringshift topology apply FILE) and run a controller",
+                    link->keys_.topology()));
   }
   link->watch_ = coordinator.watch(link->keys_.topology(), *link);
   link->worker_ = std::thread([raw = link.get()] { raw->work(); });
@@ -91,7 +93,8 @@ void RouterLink::confirm(std::function<void(bool)> done) {
 
 void RouterLink::on_events(const std::vector<Event>& events) {
   for (const Event& event : events) {
-    if (event.kind == Event::Kind::put && event.kv.key == keys_.topology()) static_cast<void>(accept(event.kv, 0));
+    if (event.kind == Event::Kind::put && event.kv.key == keys_.topology())
+      static_cast<void>(accept(event.kv, 0));
   }
 }
 
@@ -112,9 +115,11 @@ Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
     const std::lock_guard lock(mutex_);
     if (cluster_id != 0 && cluster_id_ == 0) cluster_id_ = cluster_id;
     if (cluster_id != 0 && cluster_id != cluster_id_) {
-      base::log(LogLevel::error,
-                "the registry was rebuilt or restored (cluster id {:x}, was {:x}): its topology is not obeyed; "
-                "check it, then restart this router", cluster_id, cluster_id_);
+      base::log(
+          LogLevel::error,
+          "the registry was rebuilt or restored (cluster id {:x}, was {:x}): its topology is not obeyed; "
+          "check it, then restart this router",
+          cluster_id, cluster_id_);
       return fail(ErrorKind::stale, "the registry was rebuilt or restored");
     }
     published = hooks_.on_published;
@@ -192,11 +197,13 @@ void RouterLink::work() {
   std::unique_lock lock(mutex_);
   auto next_report = std::chrono::steady_clock::now() + options_.report_interval;
   while (!stopping_) {
-    changed_.wait_until(lock, next_report, [this] { return stopping_ || report_due_ || !confirmations_.empty(); });
+    changed_.wait_until(lock, next_report,
+                        [this] { return stopping_ || report_due_ || !confirmations_.empty(); });
     if (stopping_) break;
     if (report_due_ || std::chrono::steady_clock::now() >= next_report) {
       const bool told = report(lock);
-      next_report = std::chrono::steady_clock::now() + (told ? options_.report_interval : full_jitter(kRetryMax));
+      next_report =
+          std::chrono::steady_clock::now() + (told ? options_.report_interval : full_jitter(kRetryMax));
       if (!told) answer_confirmations(lock);
     }
     if (!confirmations_.empty()) answer_confirmations(lock);

@@ -36,13 +36,15 @@ class RouterLink final : private Watcher {
     std::chrono::milliseconds report_interval{1000};
   };
   struct Hooks {
-    std::function<void()> on_published;           // The holder has a newer snapshot.
-    std::function<void(RouterRecord&)> figures;   // Fills in the counts; may be empty.
+    std::function<void()> on_published;          // The holder has a newer snapshot.
+    std::function<void(RouterRecord&)> figures;  // Fills in the counts; may be empty.
   };
 
-  // Registers, then reads the first topology; waits for one up to `patience`. `coordinator` must outlive this.
+  // Registers, then reads the first topology; waits for one up to `patience`. `coordinator` must outlive
+  // this.
   [[nodiscard]] static Result<std::unique_ptr<RouterLink>> start(Coordinator& coordinator, ClusterKeys keys,
-                                                                 Options options, std::chrono::milliseconds patience);
+                                                                 Options options,
+                                                                 std::chrono::milliseconds patience);
   ~RouterLink() override;  // Removes the record.
 
   [[nodiscard]] const std::shared_ptr<Holder>& holder() const noexcept { return holder_; }
@@ -51,7 +53,8 @@ class RouterLink final : private Watcher {
 
   // Every command that the router sent under topologies before `version` has ended.
   void applied(topology::Version version);
-  // Reads the registry, publishes what it finds, then calls done(true); done(false) when it could not be read.
+  // Reads the registry, publishes what it finds, then calls done(true); done(false) when it could not be
+  // read.
   void confirm(std::function<void(bool)> done);
 
  private:

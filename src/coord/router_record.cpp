@@ -5,9 +5,12 @@
 namespace ringshift::coord {
 
 std::string to_json(const RouterRecord& record) {
-  return nlohmann::json{{"revision", record.revision},       {"digest", record.digest},
-                        {"requests", record.requests},       {"hits", record.hits},
-                        {"misses", record.misses},           {"keys_pulled", record.keys_pulled},
+  return nlohmann::json{{"revision", record.revision},
+                        {"digest", record.digest},
+                        {"requests", record.requests},
+                        {"hits", record.hits},
+                        {"misses", record.misses},
+                        {"keys_pulled", record.keys_pulled},
                         {"bytes_pulled", record.bytes_pulled}}
       .dump();
 }

@@ -7,8 +7,8 @@ namespace ringshift::placement {
 
 using MemberIndex = std::uint32_t;
 inline constexpr MemberIndex kNoMember = ~MemberIndex{0};
-inline constexpr MemberIndex kMaxMemberIndex =
-    (MemberIndex{1} << 31) - 1;  // The ring uses the top bit itself.
+// A ring's index has 15 bits for a member: two lists of topology::kMaxMembers fit, as a resize needs.
+inline constexpr MemberIndex kMaxMemberIndex = (MemberIndex{1} << 15) - 1;
 
 struct Member {
   std::string_view id;  // Read while a placement is built, not kept.

@@ -6,43 +6,64 @@
 // owner(hash) and walk(hash, visit), one alternative of Algorithm, and its hash in hash().
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
 
 #include "hashing/crc16.h"
+#include "hashing/hash64.h"
 #include "hashing/hash_tag.h"
-#include "hashing/xxh3.h"
+#include "hashing/xxh3_inline.h"
+#include "placement/bounded_ring.h"
+#include "placement/jump.h"
+#include "placement/maglev.h"
+#include "placement/memento.h"
 #include "placement/modulo.h"
+#include "placement/multi_probe.h"
+#include "placement/partitions.h"
 #include "placement/peers/placement.h"
+#include "placement/rendezvous.h"
 #include "placement/ring.h"
 #include "placement/slots.h"
+#include "placement/tokens.h"
 
 namespace ringshift::placement {
 
-using Algorithm = std::variant<Ring, Modulo, Slots, PeerPlacement>;
+using Algorithm = std::variant<Ring, Modulo, Slots, Jump, Rendezvous, Maglev, MultiProbe, Memento, Partitions,
+                               Tokens, BoundedRing, PeerPlacement>;
 
 class Placement {
  public:
-  Placement(hashing::HashTag tag, Algorithm algorithm) : tag_(tag), algorithm_(std::move(algorithm)) {}
+  Placement(hashing::HashTag tag, Algorithm algorithm, hashing::Hash64 hash = hashing::Hash64::xxh3)
+      : tag_(tag), hash_(hash), algorithm_(std::move(algorithm)) {}
 
   [[nodiscard]] MemberIndex owner(std::string_view key) const noexcept {
     const std::string_view tagged = tag_.apply(key);
     // Not std::visit: its jump table costs more than the ring's whole lookup.
-    if (const auto* ring = std::get_if<Ring>(&algorithm_)) return ring->owner(hashing::xxh3(tagged));
+    if (const auto* ring = std::get_if<Ring>(&algorithm_)) {
+      return ring->owner(hash_ == hashing::Hash64::xxh3 ? hashing::xxh3_inline(tagged)
+                                                        : hashing::hash64(hash_, tagged));
+    }
     if (const auto* slots = std::get_if<Slots>(&algorithm_)) return slots->owner(hashing::crc16(tagged));
     if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->owner(peer->hash(tagged));
-    return std::get_if<Modulo>(&algorithm_)->owner(hashing::xxh3(tagged));
+    return owner_of(hashing::hash64(hash_, tagged));
   }
 
-  // What owner_of() takes: XXH3-64 for ring and modulo, the slot for slots, a peer's own hash.
+  // What owner_of() takes: the slot for slots, a peer's own hash, else the placement's 64-bit hash.
   [[nodiscard]] std::uint64_t hash(std::string_view tagged) const noexcept {
     if (std::holds_alternative<Slots>(algorithm_)) return hashing::crc16(tagged) & (kSlotCount - 1);
     if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->hash(tagged);
-    return hashing::xxh3(tagged);
+    return hashing::hash64(hash_, tagged);
   }
   [[nodiscard]] MemberIndex owner_of(std::uint64_t hash) const noexcept {
     return std::visit([&](const auto& algorithm) { return algorithm.owner(hash); }, algorithm_);
+  }
+  // owner_of() for each hash; on a ring the cache misses of a batch overlap.
+  // REQUIRES: owners.size() == hashes.size().
+  void owners(std::span<const std::uint64_t> hashes, std::span<MemberIndex> owners) const noexcept {
+    if (const auto* ring = std::get_if<Ring>(&algorithm_)) return ring->owners(hashes, owners);
+    for (std::size_t i = 0; i < hashes.size(); ++i) owners[i] = owner_of(hashes[i]);
   }
   template <class Visit>
   void walk(std::uint64_t hash, Visit visit) const {
@@ -50,10 +71,12 @@ class Placement {
   }
 
   [[nodiscard]] const hashing::HashTag& tag() const noexcept { return tag_; }
+  [[nodiscard]] hashing::Hash64 hash_function() const noexcept { return hash_; }  // Not of slots and peers.
   [[nodiscard]] const Algorithm& algorithm() const noexcept { return algorithm_; }
 
  private:
   hashing::HashTag tag_;
+  hashing::Hash64 hash_;
   Algorithm algorithm_;
 };
 

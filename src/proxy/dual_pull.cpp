@@ -86,27 +86,38 @@ void PullOperation::continue_pull(Tag kind, std::string_view raw, Value reply, c
             counters->add(telemetry::Counter::bytes_pulled, payload_.size());
           }
           return send_unlink(route);
-        case Restore::busy: was_busy_ = true; return send_unlink(route);
-        case Restore::stale: return start();
-        case Restore::gate: return retry_after_pause(false);
-        case Restore::error: return refuse(raw);
+        case Restore::busy:
+          was_busy_ = true;
+          return send_unlink(route);
+        case Restore::stale:
+          return start();
+        case Restore::gate:
+          return retry_after_pause(false);
+        case Restore::error:
+          return refuse(raw);
       }
       return;
     case kUnlink:
       if (reply.type != Value::Type::integer) return refuse(raw);
       return seal_and_send(route);
     case kSeal:
-    case kFinal: return;
+    case kFinal:
+      return;
   }
 }
 
 void PullOperation::act_on_claim(std::string_view raw, const Route& route) {
   switch (*claim_) {
-    case Claim::claimed: return send_dump(route);
-    case Claim::busy: was_busy_ = true; return send_unlink(route);
-    case Claim::wait:                                      // Another's claim.
-    case Claim::gate: return retry_after_pause(false);     // Our snapshot, or the member's stamp, is late.
-    case Claim::error: return refuse(std::string(raw));
+    case Claim::claimed:
+      return send_dump(route);
+    case Claim::busy:
+      was_busy_ = true;
+      return send_unlink(route);
+    case Claim::wait:  // Another's claim.
+    case Claim::gate:
+      return retry_after_pause(false);  // Our snapshot, or the member's stamp, is late.
+    case Claim::error:
+      return refuse(std::string(raw));
   }
 }
 
@@ -177,7 +188,8 @@ void PullOperation::retry_after_pause(bool same_token) {
   if (router_.loop.now() >= front.deadline) {
     const auto route = valid_route();
     std::string member = route ? router_.snapshot->members()[route->member].id : "";
-    router_.fail_later(front.command, Failure::Kind::unsent, std::move(member), "the key could not be moved in time");
+    router_.fail_later(front.command, Failure::Kind::unsent, std::move(member),
+                       "the key could not be moved in time");
     static_cast<void>(router_.take_front(*queue_));
     return leave_queue();
   }

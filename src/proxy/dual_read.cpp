@@ -47,8 +47,10 @@ void ReadOperation::handle_reply(std::uint64_t tag, std::string_view raw) {
       if (!is_nil(raw)) return answer(raw);
       if (const auto route = valid_route()) return ask_old(*route);
       return absent_on_old();  // The step is over: the command goes back to the queue.
-    case kOld: return old_answered(raw);
-    case kExists: return exists_answered(raw);
+    case kOld:
+      return old_answered(raw);
+    case kExists:
+      return exists_answered(raw);
     case kSeal:
       seal_failed_ = raw.starts_with('-');
       if (!seal_failed_ && valid_route()) router_.remember(command_.command.key);

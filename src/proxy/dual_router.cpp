@@ -21,7 +21,9 @@ DualRouter::DualRouter(net::Loop& loop, backend::Pool& pool, Options options)
     : impl_(std::make_unique<Impl>(loop, pool, options, busy_keys_)) {}
 DualRouter::~DualRouter() = default;
 
-void DualRouter::adopt(std::shared_ptr<const topology::Snapshot> snapshot) { impl_->adopt(std::move(snapshot)); }
+void DualRouter::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
+  impl_->adopt(std::move(snapshot));
+}
 
 bool DualRouter::pending(std::string_view key) const noexcept { return impl_->keys.contains(key); }
 
@@ -134,9 +136,8 @@ void DualRouter::Impl::give_back(KeyQueue& queue, PendingCommand command) {
 
 void DualRouter::Impl::fail_later(const KeyCommand& command, Failure::Kind kind, std::string member,
                                   std::string reason) {
-  loop.post([sink = command.sink, tag = command.tag, kind, member = std::move(member), reason = std::move(reason)] {
-    sink->on_failure(tag, Failure{kind, member, reason});
-  });
+  loop.post([sink = command.sink, tag = command.tag, kind, member = std::move(member),
+             reason = std::move(reason)] { sink->on_failure(tag, Failure{kind, member, reason}); });
 }
 
 void DualRouter::Impl::drop_if_idle(KeyQueue& queue) {
@@ -161,7 +162,8 @@ void DualRouter::Impl::on_sweep() {
     while (!queue.waiting.empty() && queue.waiting.front().parked && queue.waiting.front().deadline <= now) {
       const PendingCommand expired = take_front(queue);
       parked_bytes -= expired.command.bytes.size();
-      fail_later(expired.command, Failure::Kind::unsent, "", "the key waits for a resize step that does not end");
+      fail_later(expired.command, Failure::Kind::unsent, "",
+                 "the key waits for a resize step that does not end");
     }
     parked_left |= !queue.waiting.empty() && queue.waiting.front().parked;
     drop_if_idle(queue);
@@ -169,7 +171,8 @@ void DualRouter::Impl::on_sweep() {
   if (parked_left) arm_sweep();
 }
 
-void Operation::send(topology::MemberIndex member, backend::Resp resp, std::string_view bytes, std::uint64_t tag) {
+void Operation::send(topology::MemberIndex member, backend::Resp resp, std::string_view bytes,
+                     std::uint64_t tag) {
   ++outstanding_;
   router_.pool.at(member, resp).send(bytes, *this, tag);
 }

@@ -73,7 +73,8 @@ struct DualRouter::Impl {
   [[nodiscard]] PendingCommand take_front(KeyQueue& queue);
   void give_back(KeyQueue& queue, PendingCommand command);
   // Later, from the loop: a sink is never called from inside submit().
-  void fail_later(const KeyCommand& command, backend::Failure::Kind kind, std::string member, std::string reason);
+  void fail_later(const KeyCommand& command, backend::Failure::Kind kind, std::string member,
+                  std::string reason);
   void drop_if_idle(KeyQueue& queue);
   void arm_sweep();
   void on_sweep();
@@ -83,7 +84,8 @@ struct DualRouter::Impl {
 // Something in flight for one key. Dies when it has no command left and no answer to come.
 class Operation : public backend::ReplySink {
  public:
-  Operation(DualRouter::Impl& router, KeyQueue& queue) : router_(router), queue_(&queue), step_(router.step()) {}
+  Operation(DualRouter::Impl& router, KeyQueue& queue)
+      : router_(router), queue_(&queue), step_(router.step()) {}
   virtual ~Operation() = default;
 
   void on_reply(std::uint64_t tag, std::string_view raw) final;
@@ -140,7 +142,8 @@ class PullOperation final : public Operation {
   [[nodiscard]] bool waits_for_timer() const noexcept override { return timer_armed_ || burial_posted_; }
 
   void step(topology::MemberIndex member, std::string_view bytes, Tag kind);
-  void continue_pull(Tag kind, std::string_view raw, protocol::resp::Value reply, const topology::Route& route);
+  void continue_pull(Tag kind, std::string_view raw, protocol::resp::Value reply,
+                     const topology::Route& route);
   void act_on_claim(std::string_view raw, const topology::Route& route);
   void send_dump(const topology::Route& route);
   void send_restore(const topology::Route& route);

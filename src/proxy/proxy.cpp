@@ -1,14 +1,43 @@
 #include "proxy/proxy.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "net/address.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
+namespace {
+
+// Our workers share their port (SO_REUSEPORT), and so would a second proxy started by mistake, silently: each
+// would get some of the clients. A bind without sharing tells.
+Status check_port_is_free(const std::string& listen) {
+  const auto endpoint = net::parse_endpoint(listen);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  if (!endpoint->unix_path.empty() || endpoint->port == 0) return {};
+  const auto addresses = net::resolve(*endpoint);
+  if (!addresses) return std::unexpected(addresses.error());
+  const net::SocketAddress& address = addresses->front();
+  const int fd = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return {};  // The listener will say why.
+  const int on = 1;
+  (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // Old connections may linger.
+  const bool taken = ::bind(fd, address.get(), address.size) != 0 && errno == EADDRINUSE;
+  ::close(fd);
+  if (!taken) return {};
+  return fail(ErrorKind::retryable,
+              "cannot listen on " + listen +
+                  ": the port is in use; stop the other process or choose another --listen");
+}
+
+}  // namespace
 
 struct Proxy::Impl {
   Shared shared;
@@ -38,6 +67,7 @@ Proxy::~Proxy() { stop(); }
 Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::shared_ptr<Holder> holder,
                                             Authority* authority) {
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
+  if (const Status free = check_port_is_free(options.listen); !free) return std::unexpected(free.error());
   auto impl = std::make_unique<Impl>();
   Impl& self = *impl;
   self.shared.options = std::move(options);

@@ -65,7 +65,7 @@ class Proxy {
   // `callback` gets each version that all workers have applied: they route by it, and every command sent
   // under an older snapshot was answered, or its connection killed on the member. Called at once with the
   // version applied so far, later from a worker's thread; never with a lower version, never twice at a
-  // time. It must not call into the proxy.
+  // time. It must not block, nor call into the proxy.
   void set_on_applied(std::function<void(topology::Version)> callback);
 
   [[nodiscard]] telemetry::Totals stats() const;

@@ -40,7 +40,8 @@ void Controller::run() {
       continue;
     }
     base::log(LogLevel::info, "controller {}: leading", options_.id);
-    Leader leader(coordinator_, keys_, options_, *view_, lock_revision_, [this] { return !stopping_ && leading_; });
+    Leader leader(coordinator_, keys_, options_, *view_, lock_revision_,
+                  [this] { return !stopping_ && leading_; });
     leader.run();
     base::log(LogLevel::info, "controller {}: no longer leading", options_.id);
     resign();
@@ -93,7 +94,8 @@ void Controller::keep_lease() {
 
 void Controller::resign() {
   leading_ = false;
-  if (const coord::LeaseId lease = lease_.exchange(0); lease != 0) static_cast<void>(coordinator_.revoke(lease));
+  if (const coord::LeaseId lease = lease_.exchange(0); lease != 0)
+    static_cast<void>(coordinator_.revoke(lease));
 }
 
 }  // namespace ringshift::resize

@@ -20,8 +20,9 @@ constexpr std::chrono::milliseconds kIdle{250};
 constexpr std::chrono::milliseconds kAfterError{200};
 }  // namespace
 
-Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys, const ControllerOptions& options,
-               ClusterView& view, coord::Revision lock_revision, std::function<bool()> may_lead)
+Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
+               const ControllerOptions& options, ClusterView& view, coord::Revision lock_revision,
+               std::function<bool()> may_lead)
     : coordinator_(coordinator),
       keys_(keys),
       options_(options),
@@ -66,7 +67,8 @@ Status Leader::load() {
   const auto saved = coordinator_.get(keys_.checkpoints() + topology_->resize->id);
   if (!saved) return std::unexpected(saved.error());
   if (!*saved) {
-    return fail(ErrorKind::internal, fmt::format("resize {} has no checkpoint in the registry", topology_->resize->id));
+    return fail(ErrorKind::internal,
+                fmt::format("resize {} has no checkpoint in the registry", topology_->resize->id));
   }
   Result<Checkpoint> checkpoint = parse_checkpoint((*saved)->value);
   if (!checkpoint) return std::unexpected(checkpoint.error());
@@ -94,7 +96,8 @@ Status Leader::tick() {
 }
 
 Status Leader::write(std::vector<Op> ops) {
-  const std::vector<Compare> compares = {{keys_.controller(), Compare::Target::create_revision, lock_revision_}};
+  const std::vector<Compare> compares = {
+      {keys_.controller(), Compare::Target::create_revision, lock_revision_}};
   const auto written = coordinator_.transact(compares, ops);
   if (!written) return std::unexpected(written.error());
   if (!*written) return fail(ErrorKind::stale, "another controller holds the lock");
@@ -103,8 +106,9 @@ Status Leader::write(std::vector<Op> ops) {
 
 Status Leader::publish(Topology next, std::vector<Op> also) {
   const std::string json = topology::to_json(next);
-  const std::vector<Compare> compares = {{keys_.controller(), Compare::Target::create_revision, lock_revision_},
-                                         {keys_.topology(), Compare::Target::mod_revision, topology_revision_}};
+  const std::vector<Compare> compares = {
+      {keys_.controller(), Compare::Target::create_revision, lock_revision_},
+      {keys_.topology(), Compare::Target::mod_revision, topology_revision_}};
   also.push_back({Op::Kind::put, keys_.topology(), json, 0});
   also.push_back({Op::Kind::put, fmt::format("{}{:020}", keys_.history(), topology_revision_), json, 0});
   const auto written = coordinator_.transact(compares, also);
@@ -112,8 +116,8 @@ Status Leader::publish(Topology next, std::vector<Op> also) {
   if (!*written) return fail(ErrorKind::stale, "the topology or the lock changed under this controller");
   topology_ = std::move(next);
   topology_revision_ = **written;
-  base::log(LogLevel::info, "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch, topology_revision_, topology_->fence.epoch,
-            topology_->fence.step);
+  base::log(LogLevel::info, "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch,
+            topology_revision_, topology_->fence.epoch, topology_->fence.step);
   return {};
 }
 
@@ -147,8 +151,10 @@ Status Leader::follow_spec() {
   const Result<topology::Diff> diff = topology::diff(topology_->spec, *spec);
   if (!diff) return std::unexpected(diff.error());
   if (diff->moved_share > 0 && spec->consistency != topology::Consistency::none) {
-    status_.last_error = fmt::format("the spec in the registry would move {:.2f} % of the keys: it takes effect by "
-                                     "'ringshift resize start', not by itself", diff->moved_share * 100);
+    status_.last_error = fmt::format(
+        "the spec in the registry would move {:.2f} % of the keys: it takes effect by "
+        "'ringshift resize start', not by itself",
+        diff->moved_share * 100);
     return {};
   }
   Topology next = *topology_;
@@ -161,10 +167,12 @@ bool Leader::request_waits() const { return view_.get(keys_.request()).has_value
 Status Leader::answer_request(const KeyValue& kv, const Request& request, const Status& answer) {
   status_.request_id = request.id;
   status_.request_error = answer ? "" : answer.error().message;
-  const std::vector<Compare> compares = {{keys_.controller(), Compare::Target::create_revision, lock_revision_},
-                                         {keys_.request(), Compare::Target::mod_revision, kv.mod_revision}};
-  const auto written = coordinator_.transact(
-      compares, {{Op::Kind::remove, keys_.request(), "", 0}, {Op::Kind::put, keys_.status(), to_json(current_status()), 0}});
+  const std::vector<Compare> compares = {
+      {keys_.controller(), Compare::Target::create_revision, lock_revision_},
+      {keys_.request(), Compare::Target::mod_revision, kv.mod_revision}};
+  const auto written =
+      coordinator_.transact(compares, {{Op::Kind::remove, keys_.request(), "", 0},
+                                       {Op::Kind::put, keys_.status(), to_json(current_status()), 0}});
   if (!written) return std::unexpected(written.error());
   return {};  // Changed meanwhile: the new request is handled next.
 }
@@ -186,10 +194,15 @@ Status Leader::handle_request(const KeyValue& kv) {
 Status Leader::change_checkpoint(const Request& request) {
   if (!topology_ || !topology_->resize) return fail(ErrorKind::invalid, "no resize is running");
   switch (request.action) {
-    case Request::Action::pause: checkpoint_->paused = true; break;
-    case Request::Action::resume: checkpoint_->paused = false; break;
+    case Request::Action::pause:
+      checkpoint_->paused = true;
+      break;
+    case Request::Action::resume:
+      checkpoint_->paused = false;
+      break;
     case Request::Action::rollback:
-      if (topology_->resize->rollback) return fail(ErrorKind::invalid, "the resize is already being rolled back");
+      if (topology_->resize->rollback)
+        return fail(ErrorKind::invalid, "the resize is already being rolled back");
       checkpoint_->rollback = true;
       checkpoint_->paused = false;
       break;
@@ -199,7 +212,8 @@ Status Leader::change_checkpoint(const Request& request) {
       next.spec.limits.move_keys_per_second = request.keys_per_second;
       return publish(std::move(next));
     }
-    case Request::Action::start: break;
+    case Request::Action::start:
+      break;
   }
   status_.last_error.clear();
   return save_checkpoint();
@@ -208,27 +222,31 @@ Status Leader::change_checkpoint(const Request& request) {
 Status Leader::check_start(const Request& request) const {
   if (!topology_) return fail(ErrorKind::invalid, "the cluster has no topology yet: apply a spec first");
   if (topology_->resize) {
-    return fail(ErrorKind::invalid, fmt::format("resize {} is running: wait for it, or 'ringshift resize rollback'",
-                                                topology_->resize->id));
+    return fail(ErrorKind::invalid,
+                fmt::format("resize {} is running: wait for it, or 'ringshift resize rollback'",
+                            topology_->resize->id));
   }
   if (!request.spec) return fail(ErrorKind::invalid, "the request has no spec");
   const topology::Spec& from = topology_->spec;
   const topology::Spec& to = *request.spec;
   if (to.cluster != from.cluster) {
-    return fail(ErrorKind::invalid, fmt::format("the spec is for cluster '{}', this is '{}'", to.cluster, from.cluster));
+    return fail(ErrorKind::invalid,
+                fmt::format("the spec is for cluster '{}', this is '{}'", to.cluster, from.cluster));
   }
   if (to.protocol != from.protocol || to.consistency != from.consistency) {
     return fail(ErrorKind::invalid, "a resize changes members and placement, not protocol or consistency");
   }
   if (to.protocol != topology::Protocol::redis || to.consistency == topology::Consistency::none) {
-    return fail(ErrorKind::invalid, "a resize moves the data of Redis clusters with consistency strict or cache");
+    return fail(ErrorKind::invalid,
+                "a resize moves the data of Redis clusters with consistency strict or cache");
   }
   for (const topology::Member& member : to.members) {
     const auto before = std::ranges::find(from.members, member.id, &topology::Member::id);
     if (before != from.members.end() && before->address != member.address) {
-      return fail(ErrorKind::invalid, fmt::format("member {}: its address is {}, the new spec says {}; change addresses "
-                                                  "first, by 'ringshift topology apply'",
-                                                  member.id, before->address, member.address));
+      return fail(ErrorKind::invalid,
+                  fmt::format("member {}: its address is {}, the new spec says {}; change addresses "
+                              "first, by 'ringshift topology apply'",
+                              member.id, before->address, member.address));
     }
   }
   return topology::check_succession(from, to, request.force);
@@ -260,7 +278,7 @@ Status Leader::start(const Request& request) {
   estimate_keys_to_move(topology_->spec, *request.spec);
 
   // Stamped before anybody is fenced (I4), and with every gate closed.
-  if (Status closed = close_gates(next); !closed) return closed;
+  if (Status closed = set_gates(all_members(next), next.fence, Gate::closed); !closed) return closed;
   std::vector<Op> also = {{Op::Kind::put, keys_.checkpoints() + id, to_json(*checkpoint_), 0},
                           {Op::Kind::remove, keys_.request(), "", 0}};
   if (Status published = publish(std::move(next), std::move(also)); !published) {

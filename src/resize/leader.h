@@ -52,7 +52,7 @@ class Leader {
   Status check_memory(const topology::Spec& from, const topology::Spec& to);
   Status copy_functions();
   Status hold_and_open(topology::Topology held);
-  Status close_gates(const topology::Topology& next);
+  Status set_gates(const std::vector<topology::Member>& members, const topology::Fence& fence, Gate gate);
   Status open_gates();
   Status await_routers_and_fence();
   Status roll_back();
@@ -64,6 +64,7 @@ class Leader {
   Status hold_again();
   Result<bool> repair_stamps();
   Status complete();
+  Status trim_history();
   [[nodiscard]] std::vector<topology::Member> destinations() const;
 
   // leader_status.cpp
@@ -87,7 +88,7 @@ class Leader {
   ResizeStatus told_;
   std::chrono::steady_clock::time_point told_at_, stamps_checked_at_, moved_at_;
   std::uint64_t moved_before_ = 0;
-  Mover::Progress progress_;                        // Of the mover at work.
+  Mover::Progress progress_;                         // Of the mover at work.
   std::map<std::string, std::uint64_t> pulls_seen_;  // Router id -> its counter when last seen.
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;

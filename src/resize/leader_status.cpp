@@ -23,7 +23,8 @@ void Leader::count_pulls() {
     const auto [bytes, ignored] = pulled_bytes_seen_.try_emplace(key, record->bytes_pulled);
     if (new_router || !checkpoint_) continue;
     if (record->keys_pulled > keys->second) checkpoint_->keys_moved += record->keys_pulled - keys->second;
-    if (record->bytes_pulled > bytes->second) checkpoint_->bytes_moved += record->bytes_pulled - bytes->second;
+    if (record->bytes_pulled > bytes->second)
+      checkpoint_->bytes_moved += record->bytes_pulled - bytes->second;
     keys->second = record->keys_pulled;
     bytes->second = record->bytes_pulled;
   }
@@ -74,9 +75,15 @@ ResizeStatus Leader::current_status() {
                  : checkpoint_->prepared                  ? "running"
                                                           : "preparing";
   switch (resize.phase) {
-    case topology::Phase::prep: status.phase = resize.done.empty() ? "prep" : "new"; break;
-    case topology::Phase::hold: status.phase = "hold"; break;
-    case topology::Phase::dual: status.phase = "dual"; break;
+    case topology::Phase::prep:
+      status.phase = resize.done.empty() ? "prep" : "new";
+      break;
+    case topology::Phase::hold:
+      status.phase = "hold";
+      break;
+    case topology::Phase::dual:
+      status.phase = "dual";
+      break;
   }
   return status;
 }

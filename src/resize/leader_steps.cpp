@@ -25,6 +25,8 @@ constexpr std::chrono::milliseconds kMoverTick{100};
 constexpr std::chrono::milliseconds kStampCheck{1000};
 constexpr std::chrono::milliseconds kPausedTick{250};
 constexpr std::chrono::milliseconds kFinalReports{1500};
+constexpr std::size_t kHistoryKept = 200;
+constexpr std::size_t kOpsPerWrite = 100;   // etcd takes 128 in a transaction.
 constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -76,12 +78,14 @@ Status Leader::check_members(const Topology& next, bool allow_foreign) {
     if (!text) return std::unexpected(text.error());
     const int version = version_number(*text);
     const auto same = [&](const Member& other) { return other.id == member.id; };
-    if (std::ranges::any_of(next.resize->members, same)) oldest_destination = std::min(oldest_destination, version);
+    if (std::ranges::any_of(next.resize->members, same))
+      oldest_destination = std::min(oldest_destination, version);
     if (std::ranges::any_of(next.spec.members, same)) newest_source = std::max(newest_source, version);
   }
   if (oldest_destination < newest_source) {
-    return fail(ErrorKind::invalid, "a member that receives keys runs an older Redis than one that gives them, and "
-                                    "RESTORE could refuse its DUMP: upgrade it first");
+    return fail(ErrorKind::invalid,
+                "a member that receives keys runs an older Redis than one that gives them, and "
+                "RESTORE could refuse its DUMP: upgrade it first");
   }
   return {};
 }
@@ -107,9 +111,10 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
     const double limit = std::atof(maximum->c_str());
     const double needed = std::atof(used->c_str()) + incoming[member.id];
     if (limit > 0 && needed > limit) {
-      return fail(ErrorKind::invalid, fmt::format("member {} ({}): would need about {:.0f} MiB, and its maxmemory is "
-                                                  "{:.0f} MiB: raise it, or give the member a lower weight",
-                                                  member.id, member.address, needed / 1048576, limit / 1048576));
+      return fail(ErrorKind::invalid,
+                  fmt::format("member {} ({}): would need about {:.0f} MiB, and its maxmemory is "
+                              "{:.0f} MiB: raise it, or give the member a lower weight",
+                              member.id, member.address, needed / 1048576, limit / 1048576));
     }
   }
   return {};
@@ -146,26 +151,21 @@ Status Leader::copy_functions() {
   return {};
 }
 
-Status Leader::close_gates(const Topology& next) {
-  for (const Member& member : all_members(next)) {
-    if (Status set = members_.set_stamp(member, next.fence, /*open=*/false); !set) return set;
+Status Leader::set_gates(const std::vector<Member>& members, const topology::Fence& fence, Gate gate) {
+  for (const Member& member : members) {
+    if (Status set = members_.set_stamp(member, fence, gate); !set) return set;
   }
   return {};
 }
 
-Status Leader::open_gates() {
-  for (const Member& member : destinations()) {
-    if (Status set = members_.set_stamp(member, topology_->fence, /*open=*/true); !set) return set;
-  }
-  return {};
-}
+Status Leader::open_gates() { return set_gates(destinations(), topology_->fence, Gate::open); }
 
 // HOLD, in the order that matters: stamps on every member, HOLD, all routers acknowledge or are fenced,
 // connections of the dead are killed, gates open, DUAL.
 Status Leader::hold_and_open(Topology held) {
   // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
   const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
-  if (Status closed = close_gates(held); !closed) return closed;
+  if (Status closed = set_gates(all_members(held), held.fence, Gate::closed); !closed) return closed;
   if (transfer::broken(transfer::Fault::no_hold)) {
     topology_->fence = held.fence;
     if (Status opened = open_gates(); !opened) return opened;
@@ -207,14 +207,20 @@ Status Leader::await_routers_and_fence() {
       const bool gone = !kv && seen.contains(*it);  // Its lease is over: it is fenced, not waited for.
       it = acknowledged || gone ? waiting.erase(it) : std::next(it);
     }
+    // Those that registered meanwhile and obey this topology have nothing that must be killed.
+    for (const auto& [key, kv] : view_.under(prefix)) {
+      const auto record = coord::parse_router_record(kv.value);
+      if (record && record->revision >= topology_revision_) allowed.insert("rs:" + key.substr(prefix.size()));
+    }
     return waiting.empty() || !may_lead_();
   };
   const bool all = view_.wait(options_.fence_timeout, all_there);
   if (!may_lead_()) return fail(ErrorKind::stale, "the lock was lost during a barrier");
   for (const std::string& key : waiting) {
-    base::log(LogLevel::warning, "router {} did not acknowledge within {} ms: {}", key.substr(prefix.size()),
-              options_.fence_timeout.count(),
-              topology_->spec.consistency == topology::Consistency::strict ? "fencing it" : "going on without it");
+    base::log(
+        LogLevel::warning, "router {} did not acknowledge within {} ms: {}", key.substr(prefix.size()),
+        options_.fence_timeout.count(),
+        topology_->spec.consistency == topology::Consistency::strict ? "fencing it" : "going on without it");
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
   for (const Member& member : all_members(*topology_)) {
@@ -295,18 +301,23 @@ Status Leader::switch_read_order() {
 Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   switch (outcome) {
     case Mover::Outcome::clean: {
-      if (Status closed = close_gates(*topology_); !closed) return closed;
+      const Status closed = set_gates(all_members(*topology_), topology_->fence, Gate::done);
+      if (!closed) return closed;
       return publish(settle(*topology_));
     }
-    case Mover::Outcome::stopped: return {};
+    case Mover::Outcome::stopped:
+      return {};
     case Mover::Outcome::gated:
-    case Mover::Outcome::restarted: stamps_checked_at_ = {}; return check_stamps();
+    case Mover::Outcome::restarted:
+      stamps_checked_at_ = {};
+      return check_stamps();
     case Mover::Outcome::failed:
       // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
       status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";
       checkpoint_->paused = true;
       return save_checkpoint();
-    case Mover::Outcome::unreachable: return fail(ErrorKind::retryable, error);
+    case Mover::Outcome::unreachable:
+      return fail(ErrorKind::retryable, error);
   }
   return {};
 }
@@ -338,8 +349,12 @@ Result<bool> Leader::repair_stamps() {
     const Result<std::string> stamp = members_.stamp(member);
     if (!stamp) return std::unexpected(stamp.error());
     if (*stamp == transfer::open_stamp(topology_->fence, member.id)) continue;
+    // A leader died between closing the gates and publishing NEW: nothing is left to move.
+    if (*stamp == transfer::done_stamp(topology_->fence, member.id)) continue;
     base::log(LogLevel::warning, "member {}: stamp '{}' set again", member.id, *stamp);
-    if (Status set = members_.set_stamp(member, topology_->fence, /*open=*/true); !set) return std::unexpected(set.error());
+    if (Status set = members_.set_stamp(member, topology_->fence, Gate::open); !set) {
+      return std::unexpected(set.error());
+    }
   }
   return true;
 }
@@ -370,7 +385,18 @@ Status Leader::complete() {
   checkpoint_.reset();
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
-  return {};
+  return trim_history();
+}
+
+// The registry keeps the newest kHistoryKept topologies of a cluster.
+Status Leader::trim_history() {
+  const Result<coord::Range> history = coordinator_.list(keys_.history());
+  if (!history) return std::unexpected(history.error());
+  std::vector<coord::Op> removals;
+  for (std::size_t i = 0; i + kHistoryKept < history->kvs.size() && removals.size() < kOpsPerWrite; ++i) {
+    removals.push_back({coord::Op::Kind::remove, history->kvs[i].key, "", 0});
+  }
+  return removals.empty() ? Status{} : write(std::move(removals));
 }
 
 }  // namespace ringshift::resize

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/encoding.h"
 #include "transfer/steps.h"
 
@@ -19,6 +21,20 @@ constexpr std::string_view kScanCount = "1000";
 
 std::unexpected<Error> about(const Member& member, const Error& error) {
   return fail(error.kind, fmt::format("member {} ({}): {}", member.id, member.address, error.message));
+}
+
+// The number of a database other than 0 that has keys, from INFO keyspace ("db7:keys=1,..."); "" when none
+// has.
+std::string other_database(std::string_view keyspace) {
+  while (!keyspace.empty()) {
+    const std::size_t end = std::min(keyspace.find('\n'), keyspace.size() - 1);
+    const std::string_view line = keyspace.substr(0, end);
+    keyspace.remove_prefix(end + 1);
+    const std::size_t colon = line.find(':');
+    if (!line.starts_with("db") || colon == std::string_view::npos) continue;
+    if (const std::string_view number = line.substr(2, colon - 2); number != "0") return std::string(number);
+  }
+  return "";
 }
 
 }  // namespace
@@ -92,15 +108,17 @@ Result<RunIds> Members::run_ids(const std::vector<Member>& members) {
   return ids;
 }
 
-Status Members::set_stamp(const Member& member, const topology::Fence& fence, bool open) {
-  const std::string stamp =
-      open ? transfer::open_stamp(fence, member.id) : transfer::closed_stamp(fence, member.id);
+Status Members::set_stamp(const Member& member, const topology::Fence& fence, Gate gate) {
+  const std::string stamp = gate == Gate::open   ? transfer::open_stamp(fence, member.id)
+                            : gate == Gate::done ? transfer::done_stamp(fence, member.id)
+                                                 : transfer::closed_stamp(fence, member.id);
   std::string command;
   transfer::append_set_stamp(command, fence, stamp);
   const Result<Value> reply = call_raw(member, command);
   if (!reply) return std::unexpected(reply.error());
   if (reply->text == "STALE") {
-    return about(member, Error{ErrorKind::stale, "has the stamp of a later step: another controller is at work"});
+    return about(member,
+                 Error{ErrorKind::stale, "has the stamp of a later step: another controller is at work"});
   }
   return {};
 }
@@ -148,12 +166,17 @@ Result<std::vector<ClientEntry>> Members::clients(const Member& member) {
 Result<std::uint64_t> Members::fence(const Member& member, const std::set<std::string>& allowed) {
   const Result<std::vector<ClientEntry>> entries = clients(member);
   if (!entries) return std::unexpected(entries.error());
+  const std::string own_id = std::to_string(connections_[member.id].client->client_id());
   std::uint64_t killed = 0;
   for (const ClientEntry& entry : *entries) {
-    if (!entry.name.starts_with(transfer::kReservedPrefix) || allowed.contains(entry.name)) continue;
+    if (!entry.name.starts_with(transfer::kReservedPrefix)) continue;
+    // Of our own name only this connection may live on: any other is one that we, or our mover, gave up, and
+    // the member may yet execute what it had sent there (I3).
+    const bool ours = entry.name == name_;
+    if (ours ? entry.id == own_id : allowed.contains(entry.name)) continue;
     const Result<Value> reply = call(member, {"CLIENT", "KILL", "ID", entry.id});
     if (!reply) return std::unexpected(reply.error());
-    killed += static_cast<std::uint64_t>(reply->integer);  // 0 when it left by itself.
+    if (!ours) killed += static_cast<std::uint64_t>(reply->integer);  // 0 when it left by itself.
   }
   return killed;
 }
@@ -165,28 +188,33 @@ Result<std::uint64_t> Members::key_count(const Member& member) {
 }
 
 Status Members::check(const Member& member, bool allow_foreign) {
-  const Result<Value> eval = call(member, {"EVAL", "return {redis.call('DUMP',KEYS[1])}", "1", transfer::kStampKey});
+  const Result<Value> eval =
+      call(member, {"EVAL", "return {redis.call('DUMP',KEYS[1])}", "1", transfer::kStampKey});
   if (!eval) {
-    return fail(ErrorKind::denied, eval.error().message + "; a resize needs EVAL, DUMP and RESTORE on every member");
+    return fail(ErrorKind::denied,
+                eval.error().message + "; a resize needs EVAL, DUMP and RESTORE on every member");
   }
   const Result<Value> keyspace = call(member, {"INFO", "keyspace"});
   if (!keyspace) return std::unexpected(keyspace.error());
-  for (int db = 1; db < 16; ++db) {
-    if (info_field(keyspace->text, fmt::format("db{}", db)).empty()) continue;
-    return fail(ErrorKind::invalid, fmt::format("member {} ({}): database {} has keys; a resize moves database 0 only: "
-                                                "empty or move the others first", member.id, member.address, db));
+  if (const std::string db = other_database(keyspace->text); !db.empty()) {
+    return fail(ErrorKind::invalid,
+                fmt::format("member {} ({}): database {} has keys; a resize moves database 0 only: "
+                            "empty or move the others first",
+                            member.id, member.address, db));
   }
   const Result<std::vector<ClientEntry>> entries = clients(member);
   if (!entries) {
-    return fail(ErrorKind::denied, entries.error().message + "; a strict resize needs CLIENT LIST and CLIENT KILL");
+    return fail(ErrorKind::denied,
+                entries.error().message + "; a strict resize needs CLIENT LIST and CLIENT KILL");
   }
   for (const ClientEntry& entry : *entries) {
     const bool link = entry.flags.find_first_of("SMO") != std::string::npos;  // Replication, MONITOR.
     if (allow_foreign || link || entry.name.starts_with(transfer::kReservedPrefix)) continue;
-    return fail(ErrorKind::invalid,
-                fmt::format("member {} ({}): client {} from {} is not ours (last command {}); a client that writes "
-                            "around the proxies loses data in a resize: disconnect it, or say --allow-foreign",
-                            member.id, member.address, entry.id, entry.address, entry.command));
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("member {} ({}): client {} from {} is not ours (last command {}); a client that writes "
+                    "around the proxies loses data in a resize: disconnect it, or say --allow-foreign",
+                    member.id, member.address, entry.id, entry.address, entry.command));
   }
   return {};
 }
@@ -198,12 +226,14 @@ Result<std::uint64_t> Members::purge(const Member& member, const topology::Snaps
   do {
     const Result<Value> page = call(member, {"SCAN", cursor, "COUNT", kScanCount});
     if (!page) return std::unexpected(page.error());
-    if (page->items.size() != 2) return about(member, Error{ErrorKind::internal, "SCAN answered what is no page"});
+    if (page->items.size() != 2)
+      return about(member, Error{ErrorKind::internal, "SCAN answered what is no page"});
     cursor = page->items[0].text;
     std::vector<std::string_view> leftovers = {"UNLINK"};
     for (const Value& key : page->items[1].items) {
       if (key.text.starts_with(transfer::kReservedPrefix)) continue;
-      if (snapshot.owner_after(key.text) == self && snapshot.owner_before(key.text) != self) leftovers.push_back(key.text);
+      if (snapshot.owner_after(key.text) == self && snapshot.owner_before(key.text) != self)
+        leftovers.push_back(key.text);
     }
     if (leftovers.size() == 1) continue;
     std::string command;

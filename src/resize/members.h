@@ -17,6 +17,9 @@ struct ClientEntry {
   std::string id, name, address, flags, command;
 };
 
+// The state in a member's stamp, in the order of a step.
+enum class Gate { closed, open, done };
+
 class Members {
  public:
   // `name`: for CLIENT SETNAME, "rs:<controller id>".
@@ -27,16 +30,19 @@ class Members {
   // One call; the connection is dropped when it fails, so that the next call makes a new one.
   [[nodiscard]] Result<protocol::resp::Value> call(const topology::Member& member,
                                                    std::initializer_list<std::string_view> arguments);
-  [[nodiscard]] Result<protocol::resp::Value> call_raw(const topology::Member& member, const std::string& command);
+  [[nodiscard]] Result<protocol::resp::Value> call_raw(const topology::Member& member,
+                                                       const std::string& command);
 
   [[nodiscard]] Result<std::string> run_id(const topology::Member& member);
   [[nodiscard]] Result<RunIds> run_ids(const std::vector<topology::Member>& members);
-  // Closed or open; refused as `stale` when the member has the stamp of a later step.
-  [[nodiscard]] Status set_stamp(const topology::Member& member, const topology::Fence& fence, bool open);
+  // Refused as `stale` when the member has the stamp of a later step, or this step's `done`.
+  [[nodiscard]] Status set_stamp(const topology::Member& member, const topology::Fence& fence, Gate gate);
   [[nodiscard]] Result<std::string> stamp(const topology::Member& member);  // "" when there is none.
   [[nodiscard]] Result<std::vector<ClientEntry>> clients(const topology::Member& member);
-  // Kills every connection of ours (named rs:...) whose name is not in `allowed`; gives how many.
-  [[nodiscard]] Result<std::uint64_t> fence(const topology::Member& member, const std::set<std::string>& allowed);
+  // Kills every connection of ours (named rs:...) whose name is not in `allowed`; gives how many. Also those
+  // with this object's own name, but not its connection; they are not counted.
+  [[nodiscard]] Result<std::uint64_t> fence(const topology::Member& member,
+                                            const std::set<std::string>& allowed);
   [[nodiscard]] Result<std::uint64_t> key_count(const topology::Member& member);
 
   // A field of INFO: "" when absent.
@@ -46,7 +52,8 @@ class Members {
   // REQUIRES for a forward resize: checks what PREP checks (RESIZE.md), naming the member and the fix.
   [[nodiscard]] Status check(const topology::Member& member, bool allow_foreign);
   // Removes from `member` the keys that the target gives to it and the present topology does not (I0).
-  [[nodiscard]] Result<std::uint64_t> purge(const topology::Member& member, const topology::Snapshot& snapshot);
+  [[nodiscard]] Result<std::uint64_t> purge(const topology::Member& member,
+                                            const topology::Snapshot& snapshot);
 
  private:
   struct Connection {

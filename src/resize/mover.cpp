@@ -102,11 +102,17 @@ Mover::Outcome Mover::run_source(Source& source, std::string& error) {
   while (!stopping_) {
     std::uint64_t found = 0;
     const Result<Value> before = source.connection->call({"INFO", "server"});
-    Outcome outcome = before ? pass(source, found, error) : Outcome::unreachable;
-    if (outcome != Outcome::clean) return outcome;
+    if (!before) {
+      error = fmt::format("member {}: {}", source.member->id, before.error().message);
+      return Outcome::unreachable;
+    }
+    if (const Outcome outcome = pass(source, found, error); outcome != Outcome::clean) return outcome;
     if (stopping_) break;
     const Result<Value> after = source.connection->call({"INFO", "server"});
-    if (!after) return Outcome::unreachable;
+    if (!after) {
+      error = fmt::format("member {}: {}", source.member->id, after.error().message);
+      return Outcome::unreachable;
+    }
     if (info_field(before->text, "run_id") != info_field(after->text, "run_id")) return Outcome::restarted;
     if (found == 0) return Outcome::clean;
     if (!pause(kPauseBetweenPasses)) break;
@@ -128,11 +134,13 @@ Mover::Outcome Mover::pass(Source& source, std::uint64_t& found, std::string& er
     for (const Value& key : page->items[1].items) {
       if (key.text.starts_with(transfer::kReservedPrefix)) continue;
       const topology::Route route = snapshot_->route(key.text);
-      if (route.state == KeyState::dual && route.source == source.index) moving[route.member].push_back(key.text);
+      if (route.state == KeyState::dual && route.source == source.index)
+        moving[route.member].push_back(key.text);
     }
     for (const auto& [to, keys] : moving) {
       found += keys.size();
-      if (const Outcome outcome = move_keys(source, to, keys, error); outcome != Outcome::clean) return outcome;
+      if (const Outcome outcome = move_keys(source, to, keys, error); outcome != Outcome::clean)
+        return outcome;
     }
   } while (cursor != "0");
   return Outcome::clean;
@@ -191,7 +199,8 @@ bool Mover::wait_for_tokens(std::size_t keys) {
 }
 
 void Mover::book(const Source& source, MemberIndex to, const transfer::BatchResult& result) {
-  if (result.bytes != 0) options_.bytes->spend(static_cast<double>(result.bytes), std::chrono::steady_clock::now());
+  if (result.bytes != 0)
+    options_.bytes->spend(static_cast<double>(result.bytes), std::chrono::steady_clock::now());
   const std::lock_guard lock(mutex_);
   progress_.moved += result.moved;
   progress_.bytes += result.bytes;

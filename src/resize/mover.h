@@ -62,7 +62,8 @@ class Mover {
   Outcome run_source(Source& source, std::string& error);
   // One SCAN through the source. `found`: keys that still had to move.
   Outcome pass(Source& source, std::uint64_t& found, std::string& error);
-  Outcome move_keys(Source& source, topology::MemberIndex to, const std::vector<std::string>& keys, std::string& error);
+  Outcome move_keys(Source& source, topology::MemberIndex to, const std::vector<std::string>& keys,
+                    std::string& error);
   bool wait_for_tokens(std::size_t keys);
   void book(const Source& source, topology::MemberIndex to, const transfer::BatchResult& result);
   bool pause(base::Duration duration);  // False when stopped.

@@ -31,12 +31,14 @@ Status check_steps(const std::vector<double>& percent) {
   double before = 0;
   for (const double step : percent) {
     if (!(step > before) || step > 100) {
-      return fail(ErrorKind::invalid,
-                  fmt::format("steps: {} must be above {} and at most 100 (example: 1,10,50,100)", step, before));
+      return fail(
+          ErrorKind::invalid,
+          fmt::format("steps: {} must be above {} and at most 100 (example: 1,10,50,100)", step, before));
     }
     before = step;
   }
-  if (before != 100) return fail(ErrorKind::invalid, "steps: the last one must be 100 (example: 1,10,50,100)");
+  if (before != 100)
+    return fail(ErrorKind::invalid, "steps: the last one must be 100 (example: 1,10,50,100)");
   return {};
 }
 
@@ -104,7 +106,7 @@ Topology call_off(const Topology& now) {
 Topology settle(const Topology& now) {
   Topology next = now;
   Resize& resize = *next.resize;
-  // In a rollback they are A's again, which is what a slice in neither set is.
+  // In a rollback they are A's again: neither done nor active.
   if (!resize.rollback) resize.done = topology::unite(resize.done, resize.active);
   resize.active.clear();
   resize.phase = Phase::prep;

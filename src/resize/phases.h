@@ -3,7 +3,7 @@
 //
 //   begin -> [hold -> dual -> settle] for each step -> finish
 //                 \-> call_off (nothing moved yet)
-//   begin_rollback (= hold with a new epoch and exchanged roles) -> dual -> finish
+//   begin_rollback (= hold with a new epoch and exchanged roles) -> dual -> settle -> finish
 #pragma once
 #include <map>
 #include <string>
@@ -30,14 +30,15 @@ inline const std::vector<double> kDefaultSteps = {1, 10, 50, 100};
 [[nodiscard]] std::vector<topology::Member> all_members(const topology::Topology& topology);
 
 // PREP: a new epoch and a new step, nothing active.
-[[nodiscard]] topology::Topology begin(const topology::Topology& now, const topology::Spec& target, std::string id,
-                                       RunIds run_ids);
+[[nodiscard]] topology::Topology begin(const topology::Topology& now, const topology::Spec& target,
+                                       std::string id, RunIds run_ids);
 // HOLD of `slices` in a new step. Also used again for slices in HOLD or DUAL whose barrier must be repeated.
-[[nodiscard]] topology::Topology hold(const topology::Topology& now, const topology::SliceSet& slices, RunIds run_ids);
+[[nodiscard]] topology::Topology hold(const topology::Topology& now, const topology::SliceSet& slices,
+                                      RunIds run_ids);
 [[nodiscard]] topology::Topology dual(const topology::Topology& now);
 // HOLD did not come about and nothing has moved: the slices stay with OLD.
 [[nodiscard]] topology::Topology call_off(const topology::Topology& now);
-// NEW: the active slices belong to their new members; after a rollback's DUAL, to A's again.
+// NEW: the active slices belong to the members that they moved to: B's, or A's in a rollback.
 [[nodiscard]] topology::Topology settle(const topology::Topology& now);
 // HOLD of all that moved or may have moved, in a new epoch, back to A.
 [[nodiscard]] topology::Topology begin_rollback(const topology::Topology& now, RunIds run_ids);

@@ -32,9 +32,14 @@ T field(const json& object, const char* name, T fallback) {
   }
 }
 
+// Keys and members' errors are bytes, JSON is not: what is no UTF-8 is shown as U+FFFD, and never an
+// exception.
+std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 json pairs_json(const std::vector<PairProgress>& pairs) {
   json out = json::array();
-  for (const PairProgress& pair : pairs) out.push_back({{"from", pair.from}, {"to", pair.to}, {"moved", pair.moved}});
+  for (const PairProgress& pair : pairs)
+    out.push_back({{"from", pair.from}, {"to", pair.to}, {"moved", pair.moved}});
   return out;
 }
 
@@ -63,7 +68,7 @@ std::string to_json(const Request& request) {
   if (request.allow_foreign) out["allow_foreign"] = true;
   if (request.force) out["force"] = true;
   if (request.keys_per_second != 0) out["keys_per_second"] = request.keys_per_second;
-  return out.dump();
+  return dump(out);
 }
 
 Result<Request> parse_request(std::string_view text) {
@@ -79,7 +84,9 @@ Result<Request> parse_request(std::string_view text) {
     known = true;
   }
   if (!known) {
-    return fail(ErrorKind::invalid, fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate", action));
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate", action));
   }
   if (object->contains("spec")) {
     Result<topology::Spec> spec = spec_of(*object, "request");
@@ -94,26 +101,25 @@ Result<Request> parse_request(std::string_view text) {
 }
 
 std::string to_json(const ResizeStatus& status) {
-  return json{{"state", status.state},
-              {"id", status.id},
-              {"version", status.version},
-              {"step", status.step},
-              {"steps", status.steps},
-              {"phase", status.phase},
-              {"keys_moved", status.keys_moved},
-              {"keys_to_move", status.keys_to_move},
-              {"bytes_moved", status.bytes_moved},
-              {"keys_per_second", status.keys_per_second},
-              {"eta_seconds", status.eta_seconds},
-              {"hold_ms_max", status.hold_ms_max},
-              {"fences", status.fences},
-              {"pairs", pairs_json(status.pairs)},
-              {"big_keys", status.big_keys},
-              {"last_error", status.last_error},
-              {"rolled_back", status.rolled_back},
-              {"request_id", status.request_id},
-              {"request_error", status.request_error}}
-      .dump();
+  return dump(json{{"state", status.state},
+                   {"id", status.id},
+                   {"version", status.version},
+                   {"step", status.step},
+                   {"steps", status.steps},
+                   {"phase", status.phase},
+                   {"keys_moved", status.keys_moved},
+                   {"keys_to_move", status.keys_to_move},
+                   {"bytes_moved", status.bytes_moved},
+                   {"keys_per_second", status.keys_per_second},
+                   {"eta_seconds", status.eta_seconds},
+                   {"hold_ms_max", status.hold_ms_max},
+                   {"fences", status.fences},
+                   {"pairs", pairs_json(status.pairs)},
+                   {"big_keys", status.big_keys},
+                   {"last_error", status.last_error},
+                   {"rolled_back", status.rolled_back},
+                   {"request_id", status.request_id},
+                   {"request_error", status.request_error}});
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -145,21 +151,20 @@ Result<ResizeStatus> parse_status(std::string_view text) {
 std::string to_json(const Checkpoint& checkpoint) {
   std::vector<PairProgress> pairs;
   for (const auto& [pair, moved] : checkpoint.pairs) pairs.push_back({pair.first, pair.second, moved});
-  return json{{"steps", checkpoint.steps},
-              {"prepared", checkpoint.prepared},
-              {"opened", checkpoint.opened},
-              {"paused", checkpoint.paused},
-              {"allow_foreign", checkpoint.allow_foreign},
-              {"keys_moved", checkpoint.keys_moved},
-              {"keys_to_move", checkpoint.keys_to_move},
-              {"bytes_moved", checkpoint.bytes_moved},
-              {"fences", checkpoint.fences},
-              {"hold_ms_max", checkpoint.hold_ms_max},
-              {"rollback", checkpoint.rollback},
-              {"pairs", pairs_json(pairs)},
-              {"big_keys", checkpoint.big_keys},
-              {"spec", json::parse(topology::to_json(checkpoint.target))}}
-      .dump();
+  return dump(json{{"steps", checkpoint.steps},
+                   {"prepared", checkpoint.prepared},
+                   {"opened", checkpoint.opened},
+                   {"paused", checkpoint.paused},
+                   {"allow_foreign", checkpoint.allow_foreign},
+                   {"keys_moved", checkpoint.keys_moved},
+                   {"keys_to_move", checkpoint.keys_to_move},
+                   {"bytes_moved", checkpoint.bytes_moved},
+                   {"fences", checkpoint.fences},
+                   {"hold_ms_max", checkpoint.hold_ms_max},
+                   {"rollback", checkpoint.rollback},
+                   {"pairs", pairs_json(pairs)},
+                   {"big_keys", checkpoint.big_keys},
+                   {"spec", json::parse(topology::to_json(checkpoint.target))}});
 }
 
 Result<Checkpoint> parse_checkpoint(std::string_view text) {

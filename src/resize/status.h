@@ -17,11 +17,11 @@ struct Request {
   enum class Action { start, pause, resume, rollback, set_rate };
   std::string id;  // Chosen by the sender; the status answers to it.
   Action action = Action::start;
-  std::optional<topology::Spec> spec;   // start
-  std::vector<double> steps;            // start; empty means the default
-  bool allow_foreign = false;           // start: clients that are not ours may stay connected.
-  bool force = false;                   // start: more than half of the members may vanish.
-  std::uint64_t keys_per_second = 0;    // set_rate
+  std::optional<topology::Spec> spec;  // start
+  std::vector<double> steps;           // start; empty means the default
+  bool allow_foreign = false;          // start: clients that are not ours may stay connected.
+  bool force = false;                  // start: more than half of the members may vanish.
+  std::uint64_t keys_per_second = 0;   // set_rate
 };
 [[nodiscard]] std::string to_json(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view json);
@@ -32,18 +32,18 @@ struct PairProgress {
 };
 
 struct ResizeStatus {
-  std::string state = "idle";  // idle|preparing|running|paused|rolling_back|finished|failed
-  std::string id;              // Of the resize.
-  std::string version;         // Of the topology.
+  std::string state = "idle";         // idle|preparing|running|paused|rolling_back|finished|failed
+  std::string id;                     // Of the resize.
+  std::string version;                // Of the topology.
   std::uint64_t step = 0, steps = 0;  // step 1 is the first.
-  std::string phase;           // prep|hold|dual|new, or "" when idle.
+  std::string phase;                  // prep|hold|dual|new, or "" when idle.
   std::uint64_t keys_moved = 0, keys_to_move = 0, bytes_moved = 0;
   double keys_per_second = 0, eta_seconds = 0, hold_ms_max = 0;
-  std::uint64_t fences = 0;    // Connections killed because their router did not acknowledge.
+  std::uint64_t fences = 0;  // Connections killed because their router did not acknowledge.
   std::vector<PairProgress> pairs;
   std::vector<std::string> big_keys;
   std::string last_error;
-  bool rolled_back = false;    // With state finished: the cluster is as it was before.
+  bool rolled_back = false;               // With state finished: the cluster is as it was before.
   std::string request_id, request_error;  // The last request that was handled; "" when it was accepted.
   bool operator==(const ResizeStatus&) const = default;
 };

@@ -34,7 +34,8 @@ class TokenBucket {
     refill(now);
     if (level_ > 0) return base::Duration::zero();
     const double seconds = std::min(10.0, (1e-9 - level_) / rate_);
-    return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds)) + std::chrono::microseconds(1);
+    return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds)) +
+           std::chrono::microseconds(1);
   }
 
  private:

@@ -1,8 +1,75 @@
 #include "topology/compile.h"
 
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
 #include "placement/peers/catalog.h"
 
 namespace ringshift::topology {
+namespace {
+
+using placement::MemberIndex;
+using IndexOf = std::function<MemberIndex(std::string_view)>;
+
+std::vector<MemberIndex> expand(const std::vector<SlotRange>& ranges, std::size_t size,
+                                const IndexOf& index_of) {
+  std::vector<MemberIndex> table(size, placement::kNoMember);
+  for (const SlotRange& range : ranges) {
+    const MemberIndex owner = index_of(range.member);
+    for (std::size_t part = range.first; part <= range.last; ++part) table[part] = owner;
+  }
+  return table;
+}
+
+placement::Memento memento(const Placement& placement, std::span<const placement::Member> inputs,
+                           const IndexOf& index_of) {
+  std::vector<MemberIndex> buckets;
+  if (placement.buckets.empty()) {
+    for (const placement::Member& member : inputs) buckets.push_back(member.index);
+    return {buckets, {}};
+  }
+  std::unordered_map<std::string_view, std::uint32_t> positions;
+  const std::unordered_set<std::string_view> gone(placement.removed.begin(), placement.removed.end());
+  for (const std::string& id : placement.buckets) {
+    positions[id] = static_cast<std::uint32_t>(buckets.size());
+    buckets.push_back(gone.contains(id) ? placement::kNoMember : index_of(id));
+  }
+  std::vector<std::uint32_t> removed;
+  for (const std::string& id : placement.removed) removed.push_back(positions.at(id));
+  return {buckets, removed};
+}
+
+placement::Tokens tokens(const Placement& placement, const IndexOf& index_of) {
+  std::vector<placement::Ring::Point> points;
+  for (const auto& [id, list] : placement.tokens) {
+    for (const std::uint64_t token : list) points.push_back({token, index_of(id)});
+  }
+  return placement::Tokens(std::move(points));
+}
+
+// Our own algorithms other than slots.
+placement::Placement compile_own(hashing::HashTag tag, const Placement& spec,
+                                 std::span<const placement::Member> inputs, const IndexOf& index_of) {
+  const hashing::Hash64 hash = hashing::hash64_named(spec.hash).value_or(hashing::Hash64::xxh3);
+  const std::string& name = spec.algorithm;
+  if (name == "ring") return {tag, placement::Ring(inputs, spec.points, hash), hash};
+  if (name == "modulo") return {tag, placement::Modulo(inputs), hash};
+  if (name == "jump") return {tag, placement::Jump(inputs), hash};
+  if (name == "rendezvous") return {tag, placement::Rendezvous(inputs), hash};
+  if (name == "maglev") return {tag, placement::Maglev(inputs, spec.table_size), hash};
+  if (name == "multi-probe")
+    return {tag, placement::MultiProbe(inputs, spec.points, spec.probes, hash), hash};
+  if (name == "memento") return {tag, memento(spec, inputs, index_of), hash};
+  if (name == "tokens") return {tag, tokens(spec, index_of), hash};
+  if (name == "bounded-ring")
+    return {tag, placement::BoundedRing(inputs, spec.points, spec.epsilon, hash), hash};
+  if (spec.table.empty()) return {tag, placement::Partitions(placement::deal(inputs, spec.partitions)), hash};
+  return {tag, placement::Partitions(expand(spec.table, spec.partitions, index_of)), hash};
+}
+
+}  // namespace
 
 placement::peers::Options peer_options(const Placement& placement) {
   placement::peers::Options options = placement.options;
@@ -36,15 +103,9 @@ placement::Placement compile_placement(
   std::vector<placement::Member> inputs;
   inputs.reserve(members.size());
   for (const Member& member : members) inputs.push_back({member.id, member.weight, index_of(member.id)});
-  if (placement.algorithm == "ring") return {tag, placement::Ring(inputs, placement.points)};
-  if (placement.algorithm == "modulo") return {tag, placement::Modulo(inputs)};
+  if (placement.algorithm != "slots") return compile_own(tag, placement, inputs, index_of);
   if (placement.slots.empty()) return {tag, placement::Slots(inputs)};
-  std::vector<placement::MemberIndex> table(placement::kSlotCount, placement::kNoMember);
-  for (const SlotRange& range : placement.slots) {
-    const placement::MemberIndex owner = index_of(range.member);
-    for (std::size_t slot = range.first; slot <= range.last; ++slot) table[slot] = owner;
-  }
-  return {tag, placement::Slots(std::move(table))};
+  return {tag, placement::Slots(expand(placement.slots, placement::kSlotCount, index_of))};
 }
 
 }  // namespace ringshift::topology

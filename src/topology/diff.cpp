@@ -1,5 +1,8 @@
 // The exact diff of two placements, by merging what they are made of: arcs, residues or slots.
 //
+// Anything made of arcs (ring, tokens, partitions) compares exactly with anything made of arcs, anything made
+// of residues (modulo, maglev) with the like, when hash and tag agree.
+//
 // Lengths are whole numbers out of 2^64 (or 2^14 slots, or 10^6 sampled keys), summed in 128 bits, and
 // divided once at the end. Cost: one pass over both sides' points.
 #include "ringshift/diff.h"
@@ -7,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +23,7 @@ namespace ringshift::topology {
 namespace {
 
 using placement::MemberIndex;
+using Point = placement::Ring::Point;
 __extension__ using Wide = unsigned __int128;
 
 constexpr Wide kCircle = Wide{1} << 64;
@@ -73,8 +78,7 @@ class Tally {
 // Calls visit(length, owner in a, owner in b) for the arcs between neighbouring points of either ring. The
 // arc that wraps comes in two parts: up to the first point, and beyond the last.
 template <class Visit>
-void merge_arcs(const placement::Ring& a, const placement::Ring& b, Visit visit) {
-  const auto points_a = a.points(), points_b = b.points();
+void merge_arcs(std::span<const Point> points_a, std::span<const Point> points_b, Visit visit) {
   Wide begin = 0;  // The first hash not yet visited.
   std::size_t i = 0, j = 0;
   while (i < points_a.size() || j < points_b.size()) {
@@ -115,29 +119,51 @@ bool diff_peers(const placement::peers::Peer& from, const placement::peers::Peer
   return true;
 }
 
-bool diff_exactly(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
-                  Diff& diff) {
-  if (from.algorithm().index() != to.algorithm().index() || from.tag() != to.tag()) return false;
-  if (const auto* ring = std::get_if<placement::Ring>(&from.algorithm())) {
-    Tally tally(kCircle);
-    merge_arcs(*ring, std::get<placement::Ring>(to.algorithm()),
-               [&](Wide length, MemberIndex a, MemberIndex b) { tally.add(a, b, length); });
-    tally.finish(ids, diff);
-    return true;
+// The circle as points, each owning what lies before it; empty for placements that are not made of arcs.
+std::vector<Point> arcs_of(const placement::Placement& placement) {
+  const auto copy = [](const placement::Ring& ring) {
+    return std::vector<Point>(ring.points().begin(), ring.points().end());
+  };
+  if (const auto* ring = std::get_if<placement::Ring>(&placement.algorithm())) return copy(*ring);
+  if (const auto* tokens = std::get_if<placement::Tokens>(&placement.algorithm()))
+    return copy(tokens->ring());
+  if (const auto* bounded = std::get_if<placement::BoundedRing>(&placement.algorithm()))
+    return copy(bounded->ring());
+  std::vector<Point> out;
+  if (const auto* partitions = std::get_if<placement::Partitions>(&placement.algorithm())) {
+    const auto table = partitions->table();
+    for (std::size_t p = 0; p < table.size(); ++p) {  // Partition p ends before ceil((p+1) * 2^64 / Q).
+      const Wide end = (Wide{p + 1} * kCircle + table.size() - 1) / table.size();
+      out.push_back({static_cast<std::uint64_t>(end - 1), table[p]});
+    }
   }
-  if (const auto* peer = std::get_if<placement::PeerPlacement>(&from.algorithm())) {
-    return diff_peers(peer->peer(), std::get<placement::PeerPlacement>(to.algorithm()).peer(), ids, diff);
+  return out;
+}
+
+// The owners of the residues of the hash; empty for placements that do not divide.
+std::span<const MemberIndex> residues_of(const placement::Placement& placement) {
+  if (const auto* modulo = std::get_if<placement::Modulo>(&placement.algorithm())) return modulo->residues();
+  if (const auto* maglev = std::get_if<placement::Maglev>(&placement.algorithm())) return maglev->table();
+  return {};
+}
+
+// A key of bucket i, of the smaller number n of buckets, stays there with probability n/m and else goes to
+// each of the new ones alike (Lamping and Veach, section 2). Exact to the 2^-31 that jump's arithmetic
+// resolves.
+void diff_jumps(const placement::Jump& from, const placement::Jump& to, const Ids& ids, Diff& diff) {
+  const auto a = from.members(), b = to.members();
+  const std::size_t smaller = std::min(a.size(), b.size()), larger = std::max(a.size(), b.size());
+  Tally tally(Wide{smaller} * larger);  // In units of 1 / (n m).
+  for (std::size_t i = 0; i < smaller; ++i) tally.add(a[i], b[i], smaller);
+  for (std::size_t i = 0; i < smaller; ++i) {
+    for (std::size_t j = smaller; j < larger; ++j)
+      tally.add(a[a.size() > b.size() ? j : i], b[a.size() > b.size() ? i : j], 1);
   }
-  if (const auto* slots = std::get_if<placement::Slots>(&from.algorithm())) {
-    Tally tally(placement::kSlotCount);
-    const auto& other = std::get<placement::Slots>(to.algorithm());
-    for (std::uint32_t slot = 0; slot < placement::kSlotCount; ++slot)
-      tally.add(slots->owner(slot), other.owner(slot), 1);
-    tally.finish(ids, diff);
-    return true;
-  }
-  const auto a = std::get<placement::Modulo>(from.algorithm()).residues();
-  const auto b = std::get<placement::Modulo>(to.algorithm()).residues();
+  tally.finish(ids, diff);
+}
+
+bool diff_residues(std::span<const MemberIndex> a, std::span<const MemberIndex> b, const Ids& ids,
+                   Diff& diff) {
   const std::uint64_t period = std::lcm(std::uint64_t{a.size()}, std::uint64_t{b.size()});
   if (period > kMaxPeriod) return false;
   Tally tally(kCircle);
@@ -147,25 +173,62 @@ bool diff_exactly(const placement::Placement& from, const placement::Placement& 
   return true;
 }
 
-// Fixed keys of 16 hex digits, without hash tags: the same on every machine and in every run.
-template <class Visit>
-void for_each_sample(Visit visit) {
-  std::array<char, 16> key{};
-  for (std::uint32_t i = 0; i < kSampleKeys; ++i) {
+bool diff_exactly(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
+                  Diff& diff) {
+  if (from.tag() != to.tag()) return false;
+  const auto* slots = std::get_if<placement::Slots>(&from.algorithm());
+  const auto* other = std::get_if<placement::Slots>(&to.algorithm());
+  if (slots != nullptr && other != nullptr) {
+    Tally tally(placement::kSlotCount);
+    for (std::uint32_t slot = 0; slot < placement::kSlotCount; ++slot)
+      tally.add(slots->owner(slot), other->owner(slot), 1);
+    tally.finish(ids, diff);
+    return true;
+  }
+  const auto* peer = std::get_if<placement::PeerPlacement>(&from.algorithm());
+  const auto* next_peer = std::get_if<placement::PeerPlacement>(&to.algorithm());
+  if (peer != nullptr && next_peer != nullptr) return diff_peers(peer->peer(), next_peer->peer(), ids, diff);
+  if (peer != nullptr || next_peer != nullptr) return false;  // Hashes of different sizes.
+  if (slots != nullptr || other != nullptr || from.hash_function() != to.hash_function()) return false;
+  const auto* jump = std::get_if<placement::Jump>(&from.algorithm());
+  if (const auto* next = std::get_if<placement::Jump>(&to.algorithm()); jump != nullptr && next != nullptr) {
+    diff_jumps(*jump, *next, ids, diff);
+    return true;
+  }
+  const auto residues = residues_of(from), residues_after = residues_of(to);
+  if (!residues.empty() && !residues_after.empty()) return diff_residues(residues, residues_after, ids, diff);
+  const auto arcs = arcs_of(from), arcs_after = arcs_of(to);
+  if (arcs.empty() || arcs_after.empty()) return false;
+  Tally tally(kCircle);
+  merge_arcs(arcs, arcs_after, [&](Wide length, MemberIndex a, MemberIndex b) { tally.add(a, b, length); });
+  tally.finish(ids, diff);
+  return true;
+}
+
+// The `i`-th of a fixed set of keys: 16 hex digits, without hash tags, the same on every machine.
+class SampleKey {
+ public:
+  explicit SampleKey(std::uint32_t i) {
     std::uint64_t bits = hashing::mix(i);
-    for (char& c : key) {
+    for (char& c : key_) {
       c = "0123456789abcdef"[bits & 15];
       bits >>= 4;
     }
-    visit(std::string_view(key.data(), key.size()));
   }
-}
+  [[nodiscard]] std::string_view view() const { return {key_.data(), key_.size()}; }
+
+ private:
+  std::array<char, 16> key_{};
+};
 
 void diff_by_sample(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
                     Diff& diff) {
   diff.exact = false;
   Tally tally(kSampleKeys);
-  for_each_sample([&](std::string_view key) { tally.add(from.owner(key), to.owner(key), 1); });
+  for (std::uint32_t i = 0; i < kSampleKeys; ++i) {
+    const SampleKey key(i);
+    tally.add(from.owner(key.view()), to.owner(key.view()), 1);
+  }
   tally.finish(ids, diff);
 }
 
@@ -215,26 +278,30 @@ Result<Shares> shares(const Spec& spec) {
   std::vector<Wide> amounts(spec.members.size(), 0);
   Wide whole = kCircle;
   Shares out;
-  if (const auto* ring = std::get_if<placement::Ring>(&compiled.algorithm())) {
-    merge_arcs(*ring, *ring, [&](Wide length, MemberIndex owner, MemberIndex) { amounts[owner] += length; });
-  } else if (const auto* slots = std::get_if<placement::Slots>(&compiled.algorithm())) {
+  const auto residues = residues_of(compiled);
+  const auto arcs = arcs_of(compiled);
+  if (const auto* slots = std::get_if<placement::Slots>(&compiled.algorithm())) {
     whole = placement::kSlotCount;
     for (const MemberIndex owner : slots->table()) amounts[owner] += 1;
-  } else if (const auto* peer = std::get_if<placement::PeerPlacement>(&compiled.algorithm())) {
+  } else if (const auto* jump = std::get_if<placement::Jump>(&compiled.algorithm())) {
+    whole = jump->members().size();
+    for (const MemberIndex owner : jump->members()) amounts[owner] += 1;
+  } else if (const auto* peer = std::get_if<placement::PeerPlacement>(&compiled.algorithm());
+             peer != nullptr && !peer->peer().arcs().empty()) {
     Wide begin = 0;
     for (const auto& arc : peer->peer().arcs()) {
       amounts[arc.member] += Wide{arc.end} + 1 - begin;
       begin = Wide{arc.end} + 1;
     }
     whole = begin;
-    if (begin == 0) {  // No ring, or its hash is not spread evenly.
-      out.exact = false;
-      whole = kSampleKeys;
-      for_each_sample([&](std::string_view key) { ++amounts[compiled.owner(key)]; });
-    }
-  } else {
-    const auto residues = std::get<placement::Modulo>(compiled.algorithm()).residues();
+  } else if (!residues.empty()) {
     for (std::uint64_t r = 0; r < residues.size(); ++r) amounts[residues[r]] += hashes_of(r, residues.size());
+  } else if (!arcs.empty()) {
+    merge_arcs(arcs, arcs, [&](Wide length, MemberIndex owner, MemberIndex) { amounts[owner] += length; });
+  } else {
+    out.exact = false;
+    whole = kSampleKeys;
+    for (std::uint32_t i = 0; i < kSampleKeys; ++i) amounts[compiled.owner(SampleKey(i).view())] += 1;
   }
   for (const Wide amount : amounts) {
     out.shares.push_back(

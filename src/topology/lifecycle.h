@@ -31,6 +31,10 @@ class Lifecycle {
   [[nodiscard]] placement::MemberIndex owner(const placement::Placement& placement,
                                              std::uint64_t hash) const noexcept;
   [[nodiscard]] bool takes(placement::MemberIndex member, std::uint64_t hash) const noexcept;
+  // Takes no key at all. REQUIRES: active().
+  [[nodiscard]] bool out(placement::MemberIndex member) const noexcept {
+    return !members_[member].full && members_[member].threshold == 0;
+  }
 
  private:
   struct State {

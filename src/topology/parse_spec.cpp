@@ -19,7 +19,7 @@ Member read_member(Reader& reader, const Node& node, const std::string& path) {
   return member;
 }
 
-std::vector<SlotRange> read_slots(Reader& reader, const Node& node, const std::string& path) {
+std::vector<SlotRange> read_ranges(Reader& reader, const Node& node, const std::string& path) {
   std::vector<SlotRange> slots;
   if (!reader.list(node, path)) return slots;
   for (std::size_t i = 0; i < node.items.size() && !reader.failed(); ++i) {
@@ -38,6 +38,44 @@ std::vector<SlotRange> read_slots(Reader& reader, const Node& node, const std::s
     slots.push_back(std::move(range));
   }
   return slots;
+}
+
+void read_ids(Reader& reader, const Node& map, const std::string& path, std::string_view name,
+              std::vector<std::string>& out) {
+  const Node* list = map.find(name);
+  if (list == nullptr || !reader.list(*list, join(path, name))) return;
+  for (std::size_t i = 0; i < list->items.size() && !reader.failed(); ++i)
+    out.push_back(reader.scalar(list->items[i], at(join(path, name), i)));
+}
+
+// {cache-1: [0, 4611686018427387904], cache-2: [...]}
+void read_tokens(Reader& reader, const Node& node, const std::string& path, Placement& placement) {
+  if (node.kind != Node::Kind::map) {
+    reader.problem(node.line, path, "a map of member to a list of tokens belongs here");
+    return;
+  }
+  for (std::size_t i = 0; i < node.names.size(); ++i) {
+    const Node& list = node.items[i];
+    const std::string here = join(path, node.names[i]);
+    if (!reader.list(list, here)) return;
+    std::vector<std::uint64_t>& tokens = placement.tokens[node.names[i]];
+    for (std::size_t j = 0; j < list.items.size() && !reader.failed(); ++j) {
+      if (const auto token = reader.scalar_whole(list.items[j], at(here, j), ~std::uint64_t{0}))
+        tokens.push_back(*token);
+    }
+  }
+}
+
+void read_own_options(Reader& reader, const Node& node, const std::string& path, Placement& placement) {
+  reader.whole(node, path, "table_size", placement.table_size);
+  reader.whole(node, path, "probes", placement.probes);
+  reader.number(node, path, "epsilon", placement.epsilon);
+  reader.whole(node, path, "partitions", placement.partitions);
+  if (const Node* table = node.find("table"))
+    placement.table = read_ranges(reader, *table, join(path, "table"));
+  read_ids(reader, node, path, "buckets", placement.buckets);
+  read_ids(reader, node, path, "removed", placement.removed);
+  if (const Node* tokens = node.find("tokens")) read_tokens(reader, *tokens, join(path, "tokens"), placement);
 }
 
 Limits read_limits(Reader& reader, const Node& node, const std::string& path) {
@@ -73,6 +111,13 @@ Placement read_peer_placement(Reader& reader, const Node& node, const std::strin
   return placement;
 }
 
+// Our own algorithms first, as kOwnAlgorithms has them, then the peers'.
+std::vector<std::string_view> algorithm_names() {
+  std::vector<std::string_view> names(kOwnAlgorithms.begin(), kOwnAlgorithms.end());
+  for (const auto& peer : placement::peers::catalog()) names.push_back(peer.name);
+  return names;
+}
+
 }  // namespace
 
 Placement read_placement(Reader& reader, const Node& node, const std::string& path) {
@@ -81,20 +126,25 @@ Placement read_placement(Reader& reader, const Node& node, const std::string& pa
       algorithm != nullptr && placement::peers::find_peer(algorithm->text) != nullptr) {
     return read_peer_placement(reader, node, path);
   }
-  if (!reader.map(node, path, {"algorithm", "hash", "points", "hash_tag", "slots"})) return placement;
-  constexpr std::array<const char*, 3> kAlgorithms{"ring", "modulo", "slots"};
-  if (const auto algorithm = reader.word(node, path, "algorithm", {"ring", "modulo", "slots"})) {
-    placement.algorithm = kAlgorithms[*algorithm];
+  if (!reader.map(node, path,
+                  {"algorithm", "hash", "points", "hash_tag", "slots", "table_size", "probes", "epsilon",
+                   "partitions", "table", "buckets", "removed", "tokens"})) {
+    return placement;
+  }
+  if (const auto algorithm = reader.word(node, path, "algorithm", algorithm_names())) {
+    placement.algorithm = kOwnAlgorithms[*algorithm];
   }
   if (placement.algorithm == "slots") {  // As Redis Cluster does it, unless the spec says otherwise.
     placement.hash = "crc16";
     placement.hash_tag = "{}";
   }
+  if (placement.algorithm == "multi-probe") placement.points = 1;
   reader.text(node, path, "hash", placement.hash);
   reader.whole(node, path, "points", placement.points);
   reader.text(node, path, "hash_tag", placement.hash_tag);
   if (const Node* slots = node.find("slots"))
-    placement.slots = read_slots(reader, *slots, join(path, "slots"));
+    placement.slots = read_ranges(reader, *slots, join(path, "slots"));
+  read_own_options(reader, node, path, placement);
   return placement;
 }
 

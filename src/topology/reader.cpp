@@ -14,7 +14,7 @@
 namespace ringshift::topology {
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
+using Names = std::span<const std::string_view>;
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -48,9 +48,7 @@ const char* kind_name(Node::Kind kind) {
 
 bool is_scalar(const Node& node) { return node.kind == Node::Kind::plain || node.kind == Node::Kind::quoted; }
 
-std::string alternatives(Names names) {
-  return fmt::format("{}", fmt::join(std::vector<std::string_view>(names), ", "));
-}
+std::string alternatives(Names names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 struct Unit {
   std::string_view name;
@@ -122,7 +120,8 @@ void Reader::problem(int line, const std::string& path, std::string_view message
   if (!error_) error_ = Error{ErrorKind::invalid, describe(place_, line, path, message)};
 }
 
-bool Reader::map(const Node& node, const std::string& path, Names names) {
+bool Reader::map(const Node& node, const std::string& path, std::initializer_list<std::string_view> fields) {
+  const Names names(fields.begin(), fields.size());
   if (failed()) return false;
   if (node.kind != Node::Kind::map) {
     problem(
@@ -228,6 +227,11 @@ void Reader::bytes(const Node& map, const std::string& path, std::string_view na
 
 void Reader::flag(const Node& map, const std::string& path, std::string_view name, bool& out) {
   if (const auto value = word(map, path, name, {"false", "true"})) out = *value == 1;
+}
+
+std::optional<std::size_t> Reader::word(const Node& map, const std::string& path, std::string_view name,
+                                        std::initializer_list<std::string_view> words) {
+  return word(map, path, name, Names(words.begin(), words.size()));
 }
 
 std::optional<std::size_t> Reader::word(const Node& map, const std::string& path, std::string_view name,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,8 @@ class Reader {
   // The place in `words` of the field's value; nullopt when absent or wrong.
   std::optional<std::size_t> word(const Node& map, const std::string& path, std::string_view name,
                                   std::initializer_list<std::string_view> words);
+  std::optional<std::size_t> word(const Node& map, const std::string& path, std::string_view name,
+                                  std::span<const std::string_view> words);
 
   [[nodiscard]] std::string scalar(const Node& node, const std::string& path);  // A text in a list.
   [[nodiscard]] std::optional<std::uint64_t> scalar_whole(const Node& node, const std::string& path,
@@ -52,7 +55,7 @@ class Reader {
                                    std::string_view message);
 
 // The name in `names` nearest to `wrong`, "" when none is near.
-[[nodiscard]] std::string nearest(std::string_view wrong, std::initializer_list<std::string_view> names);
+[[nodiscard]] std::string nearest(std::string_view wrong, std::span<const std::string_view> names);
 
 [[nodiscard]] std::string join(const std::string& path, std::string_view name);
 [[nodiscard]] std::string at(std::string_view path, std::size_t index);

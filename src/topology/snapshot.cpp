@@ -2,54 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <optional>
-#include <unordered_map>
 
 #include "topology/compile.h"
-#include "topology/lifecycle.h"
 #include "topology/reader.h"
+#include "topology/snapshot_impl.h"
 #include "topology/validate.h"
 
 namespace ringshift::topology {
 
 static_assert(kNoMember == placement::kNoMember);
 
-struct Snapshot::Impl {
-  enum class SliceState : std::uint8_t { before, active, after };
-
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view id) const noexcept { return std::hash<std::string_view>{}(id); }
-  };
-
-  explicit Impl(Topology t) : topology(std::move(t)) {}
-
-  [[nodiscard]] MemberIndex owner(const placement::Placement& placement,
-                                  std::string_view key) const noexcept {
-    if (!lifecycle.active()) [[likely]]
-      return placement.owner(key);
-    return lifecycle.owner(placement, placement.hash(placement.tag().apply(key)));
-  }
-  [[nodiscard]] std::uint32_t slice(std::string_view key) const noexcept {
-    return slice_of(slice_tag.apply(key));
-  }
-  [[nodiscard]] Route route_in_resize(std::string_view key) const noexcept;
-
-  Topology topology;
-  std::vector<Member> members;
-  std::unordered_map<std::string, MemberIndex, Hash, std::equal_to<>> indices;
-  std::optional<placement::Placement> before;  // Set by compile(), always.
-  std::optional<placement::Placement> after;   // While a resize runs.
-  Lifecycle lifecycle;
-  hashing::HashTag slice_tag;
-  std::array<SliceState, kSliceCount> slices{};
-  bool plain = false;  // No resize and no factors: one hash and one lookup.
-  bool rollback = false;
-  Phase phase = Phase::prep;
-};
-
 namespace {
+
+const placement::Ring* ring_of(const placement::Placement& placement) {
+  if (const auto* ring = std::get_if<placement::Ring>(&placement.algorithm())) return ring;
+  if (const auto* tokens = std::get_if<placement::Tokens>(&placement.algorithm())) return &tokens->ring();
+  const auto* bounded = std::get_if<placement::BoundedRing>(&placement.algorithm());
+  return bounded == nullptr ? nullptr : &bounded->ring();
+}
+
+// What the hash leads to in a placement that is no ring.
+std::string step_of(const placement::Placement& placement, const Placement& spec, std::uint64_t hash) {
+  if (const auto* jump = std::get_if<placement::Jump>(&placement.algorithm())) {
+    const auto buckets = static_cast<std::uint32_t>(jump->members().size());
+    return fmt::format("bucket {} of {} (jump)", placement::jump_bucket(hash, buckets), buckets);
+  }
+  if (const auto* maglev = std::get_if<placement::Maglev>(&placement.algorithm())) {
+    return fmt::format("entry {} of {} (maglev)", hash % maglev->table().size(), maglev->table().size());
+  }
+  if (const auto* partitions = std::get_if<placement::Partitions>(&placement.algorithm())) {
+    return fmt::format("partition {} of {}", partitions->partition(hash), partitions->table().size());
+  }
+  return spec.algorithm;
+}
 
 Route settled(MemberIndex member) noexcept { return {member, member, KeyState::settled}; }
 
@@ -129,6 +116,25 @@ Route Snapshot::route(std::string_view key) const noexcept {
   return impl_->route_in_resize(key);
 }
 
+void Snapshot::route_many(std::span<const std::string_view> keys, std::span<Route> out) const noexcept {
+  if (!impl_->plain) {
+    for (std::size_t i = 0; i < keys.size(); ++i) out[i] = route(keys[i]);
+    return;
+  }
+  // In blocks that live on the stack: hashes first, then all their look-ups at once.
+  constexpr std::size_t kBlock = 64;
+  std::array<std::uint64_t, kBlock> hashes;
+  std::array<MemberIndex, kBlock> owners;
+  const placement::Placement& placement = *impl_->before;
+  for (std::size_t begin = 0; begin < keys.size(); begin += kBlock) {
+    const std::size_t count = std::min(kBlock, keys.size() - begin);
+    for (std::size_t i = 0; i < count; ++i)
+      hashes[i] = placement.hash(placement.tag().apply(keys[begin + i]));
+    placement.owners(std::span(hashes).first(count), std::span(owners).first(count));
+    for (std::size_t i = 0; i < count; ++i) out[begin + i] = settled(owners[i]);
+  }
+}
+
 MemberIndex Snapshot::owner_before(std::string_view key) const noexcept {
   return impl_->owner(*impl_->before, key);
 }
@@ -148,10 +154,11 @@ std::vector<std::string> Snapshot::explain(std::string_view key) const {
   if (tagged.size() != key.size())
     out.push_back(fmt::format("hash tag {}: only this part is hashed", shown(tagged)));
   out.push_back(fmt::format("slice {} of {}", impl_->slice(key), kSliceCount));
-  if (const auto* ring = std::get_if<placement::Ring>(&placement.algorithm())) {
+  const std::string_view name = hashing::to_string(placement.hash_function());
+  if (const auto* ring = ring_of(placement)) {
     const std::size_t first = ring->first_point(hash);
     const std::size_t point = first == ring->size() ? 0 : first;
-    out.push_back(fmt::format("hash {:016x} (xxh3)", hash));
+    out.push_back(fmt::format("hash {:016x} ({})", hash, name));
     out.push_back(fmt::format("point {:016x}, number {} of {}{}, of {}", ring->points()[point].hash, point,
                               ring->size(), first == ring->size() ? " (past the end: wraps)" : "",
                               id(ring->points()[point].member)));
@@ -159,11 +166,14 @@ std::vector<std::string> Snapshot::explain(std::string_view key) const {
     out.push_back(fmt::format("hash {:08x} ({})", hash, peer->peer().key_hash().name()));
     out.push_back(peer->peer().explain(hash));
   } else if (const auto* modulo = std::get_if<placement::Modulo>(&placement.algorithm())) {
-    out.push_back(fmt::format("hash {:016x} (xxh3)", hash));
+    out.push_back(fmt::format("hash {:016x} ({})", hash, name));
     out.push_back(
         fmt::format("residue {} of {}", hash % modulo->residues().size(), modulo->residues().size()));
-  } else {
+  } else if (std::holds_alternative<placement::Slots>(placement.algorithm())) {
     out.push_back(fmt::format("slot {} of {} (crc16)", hash, placement::kSlotCount));
+  } else {
+    out.push_back(fmt::format("hash {:016x} ({})", hash, name));
+    out.push_back(step_of(placement, impl_->topology.spec.placement, hash));
   }
   const MemberIndex first = placement.owner_of(hash);
   const MemberIndex taker = owner_before(key);

@@ -90,12 +90,33 @@ void warn_of_peer(const Spec& spec, std::vector<std::string>& out) {
 std::vector<std::string> warnings(const Spec& spec) {
   constexpr double kSkew = 20;              // A member this much heavier than another is rarely meant.
   constexpr std::uint64_t kFewPoints = 64;  // Below it a member's share strays by more than an eighth.
+  constexpr std::size_t kManyMembers = 100;
   std::vector<std::string> out;
   const auto [low, high] = std::ranges::minmax_element(spec.members, {}, &Member::weight);
   if (!spec.members.empty() && high->weight > kSkew * low->weight) {
     out.push_back(
         fmt::format("members: {} has weight {} and {} has {}: the first takes {:.0f} times as many keys",
                     shown(high->id), high->weight, shown(low->id), low->weight, high->weight / low->weight));
+  }
+  if (spec.placement.algorithm == "maglev") {
+    constexpr std::uint64_t kEntriesPerMember = 100;  // The paper's advice for 1 %.
+    if (spec.placement.table_size < kEntriesPerMember * spec.members.size()) {
+      out.push_back(
+          fmt::format("placement.table_size: {} is less than 100 for each of {} members, so shares stray by "
+                      "more than 1 %: "
+                      "take a larger prime, such as 655373",
+                      spec.placement.table_size, spec.members.size()));
+    }
+  }
+  if (spec.placement.algorithm == "jump") {
+    out.push_back(
+        "placement.algorithm: jump counts members by their place in the list: add and remove only at its "
+        "end");
+  }
+  if (spec.placement.algorithm == "rendezvous" && spec.members.size() > kManyMembers) {
+    out.push_back(fmt::format(
+        "placement.algorithm: rendezvous asks each of {} members for each key: ring is faster beyond {}",
+        spec.members.size(), kManyMembers));
   }
   if (spec.placement.algorithm == "ring" && !spec.members.empty()) {
     const auto points = placement::Ring::point_count(low->weight, spec.placement.points);
@@ -116,6 +137,45 @@ std::vector<std::string> warnings(const Spec& spec) {
     out.push_back(
         "placement.hash_tag: Redis Cluster's clients use \"{}\" with slots: keys with tags will differ from "
         "theirs");
+  }
+  return out;
+}
+
+std::vector<std::string> change_warnings(const Spec& current, const Spec& next) {
+  std::vector<std::string> out;
+  const Placement& a = current.placement;
+  const Placement& b = next.placement;
+  if (a.algorithm != b.algorithm) return out;
+  const auto ids = [](const Spec& spec) {
+    std::vector<std::string> list;
+    for (const Member& member : spec.members) list.push_back(member.id);
+    return list;
+  };
+  const auto prefix = [](const std::vector<std::string>& x, const std::vector<std::string>& y) {
+    return std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(std::min(x.size(), y.size())),
+                      y.begin());
+  };
+  const std::vector<std::string> before = ids(current), after = ids(next);
+  if (a.algorithm == "jump" && !prefix(before, after)) {
+    out.push_back(
+        "members: jump counts members by their place in the list, and members before its end came, went or "
+        "changed places: nearly every key behind them moves; change only the end of the list, or use "
+        "memento");
+  }
+  if (a.algorithm == "memento" && a.buckets.empty() && b.buckets.empty() && !prefix(before, after)) {
+    out.push_back(
+        "placement.buckets: without it the members' order makes the buckets, and it changed before its end: "
+        "nearly every key moves; carry the buckets over and name the members that left in removed");
+  }
+  if (a.algorithm == "partitions" && before != after && b.table.empty()) {
+    out.push_back(
+        "placement.table: without it the partitions are dealt anew for the changed members, and nearly every "
+        "key moves; carry the table over");
+  }
+  if (a.algorithm == "slots" && before != after && b.slots.empty()) {
+    out.push_back(
+        "placement.slots: without it the ranges are cut anew for the changed members, and far more keys move "
+        "than must; carry the table over");
   }
   return out;
 }

@@ -29,17 +29,36 @@ json of_peer(const Placement& placement) {
   return out;
 }
 
+json of(const std::vector<SlotRange>& ranges) {
+  json out = json::array();
+  for (const SlotRange& range : ranges) {
+    out.push_back({{"first", range.first}, {"last", range.last}, {"member", range.member}});
+  }
+  return out;
+}
+
+// The options that only some algorithms have are written when they differ from their defaults.
+void add_options(const Placement& placement, json& out) {
+  const Placement usual;
+  if (placement.table_size != usual.table_size) out["table_size"] = placement.table_size;
+  if (placement.probes != usual.probes) out["probes"] = placement.probes;
+  if (placement.epsilon != usual.epsilon) out["epsilon"] = placement.epsilon;
+  if (placement.partitions != usual.partitions) out["partitions"] = placement.partitions;
+  if (!placement.table.empty()) out["table"] = of(placement.table);
+  if (!placement.buckets.empty()) out["buckets"] = placement.buckets;
+  if (!placement.removed.empty()) out["removed"] = placement.removed;
+  if (!placement.tokens.empty()) out["tokens"] = placement.tokens;
+}
+
 json of(const Placement& placement) {
   if (placement::peers::find_peer(placement.algorithm) != nullptr) return of_peer(placement);
-  json slots = json::array();
-  for (const SlotRange& range : placement.slots) {
-    slots.push_back({{"first", range.first}, {"last", range.last}, {"member", range.member}});
-  }
-  return {{"algorithm", placement.algorithm},
-          {"hash", placement.hash},
-          {"points", placement.points},
-          {"hash_tag", placement.hash_tag},
-          {"slots", std::move(slots)}};
+  json out = {{"algorithm", placement.algorithm},
+              {"hash", placement.hash},
+              {"points", placement.points},
+              {"hash_tag", placement.hash_tag},
+              {"slots", of(placement.slots)}};
+  add_options(placement, out);
+  return out;
 }
 
 json of(const std::vector<Member>& members) {

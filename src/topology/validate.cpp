@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "hashing/hash64.h"
 #include "placement/peers/catalog.h"
 #include "placement/ring.h"
 #include "placement/slots.h"
@@ -49,6 +50,11 @@ Found check_text(const std::string& path, std::string_view text) {
   return {};
 }
 
+bool has_points(const Placement& placement) {
+  const std::string& algorithm = placement.algorithm;
+  return algorithm == "ring" || algorithm == "bounded-ring" || algorithm == "multi-probe";
+}
+
 Found check_weight(const Placement& placement, const Member& member, const std::string& path) {
   const double weight = member.weight;
   if (!(weight > 0) || weight > kMaxWeight) {
@@ -61,7 +67,7 @@ Found check_weight(const Placement& placement, const Member& member, const std::
                                "the weights to whole numbers",
                                weight, shown(member.id))};
   }
-  if (placement.algorithm == "ring" && placement::Ring::point_count(weight, placement.points) == 0) {
+  if (has_points(placement) && placement::Ring::point_count(weight, placement.points) == 0) {
     return Problem{path,
                    fmt::format("{} of {} points rounds to none, so member {} would own nothing: raise its "
                                "weight or placement.points",
@@ -103,42 +109,6 @@ Found check_members(const std::vector<Member>& members, const Placement& placeme
   return {};
 }
 
-Found check_slots(const Placement& placement, const std::vector<Member>& members, const std::string& path) {
-  std::unordered_set<std::string_view> ids;
-  for (const Member& member : members) ids.insert(member.id);
-  std::vector<std::size_t> owner(placement::kSlotCount, placement.slots.size());
-  for (std::size_t i = 0; i < placement.slots.size(); ++i) {
-    const SlotRange& range = placement.slots[i];
-    const std::string here = at(path, i);
-    if (range.first > range.last || range.last >= placement::kSlotCount) {
-      return Problem{
-          here,
-          fmt::format("{}-{} is not a range of slots: they go from 0 to {}, the first not above the last",
-                      range.first, range.last, placement::kSlotCount - 1)};
-    }
-    if (!ids.contains(range.member)) {
-      return Problem{here + ".member", fmt::format("{} is not a member: add it to members or correct the id",
-                                                   shown(range.member))};
-    }
-    for (std::size_t slot = range.first; slot <= range.last; ++slot) {
-      if (owner[slot] != placement.slots.size()) {
-        return Problem{here, fmt::format("slot {} is in {} already: ranges must not overlap", slot,
-                                         at(path, owner[slot]))};
-      }
-      owner[slot] = i;
-    }
-  }
-  const auto gap = std::ranges::find(owner, placement.slots.size());
-  if (gap != owner.end()) {
-    const auto last =
-        std::find_if(gap, owner.end(), [&](std::size_t i) { return i != placement.slots.size(); });
-    return Problem{
-        path, fmt::format("slots {}-{} belong to nobody: give all of 0-{} to members", gap - owner.begin(),
-                          last - owner.begin() - 1, placement::kSlotCount - 1)};
-  }
-  return {};
-}
-
 Found check_hash_tag(const std::string& tag, const std::string& path) {
   if (tag.empty() || (tag.size() == 2 && printable(tag))) return {};
   return Problem{
@@ -168,6 +138,15 @@ Found check_peer(const placement::peers::Entry& peer, const Placement& placement
   if (!placement.slots.empty()) {
     return Problem{join(path, "slots"), fmt::format("{} has no slot table: remove it", peer.name)};
   }
+  Placement plain;
+  plain.algorithm = placement.algorithm;
+  plain.hash = placement.hash;
+  plain.hash_tag = placement.hash_tag;
+  plain.options = placement.options;
+  if (plain != placement) {
+    return Problem{path,
+                   fmt::format("{} takes none of the options of our own placements: remove them", peer.name)};
+  }
   return check_hash_tag(placement.hash_tag, join(path, "hash_tag"));
 }
 
@@ -182,24 +161,24 @@ Found check_peer_members(const Placement& placement, const std::vector<Member>& 
                  fmt::format("(member {}) {}", shown(members[wrong->position].id), wrong->message)};
 }
 
-Found check_placement(const Placement& placement, const std::vector<Member>& members,
-                      const std::string& path) {
+Found check_placement(const Placement& placement, const std::string& path) {
   const std::string& algorithm = placement.algorithm;
   if (const auto* peer = placement::peers::find_peer(algorithm)) return check_peer(*peer, placement, path);
   if (!placement.options.empty()) {
     return Problem{join(path, placement.options.begin()->first),
                    fmt::format("{} has no such option", algorithm)};
   }
-  if (algorithm != "ring" && algorithm != "modulo" && algorithm != "slots") {
+  if (std::ranges::find(kOwnAlgorithms, algorithm) == kOwnAlgorithms.end()) {
     return Problem{join(path, "algorithm"),
-                   fmt::format("{} is not one of ring, modulo, slots, and no other program's that is known: "
-                               "{}",
-                               shown(algorithm), peer_names())};
+                   fmt::format("{} is not one of {}, and no other program's that is known: {}",
+                               shown(algorithm), fmt::join(kOwnAlgorithms, ", "), peer_names())};
   }
-  const std::string_view hash = algorithm == "slots" ? "crc16" : "xxh3";
-  if (placement.hash != hash) {
-    return Problem{join(path, "hash"), fmt::format("{} does not go with {}: its hash is {}",
-                                                   shown(placement.hash), algorithm, hash)};
+  if (algorithm == "slots" ? placement.hash != "crc16" : !hashing::hash64_named(placement.hash)) {
+    return Problem{join(path, "hash"),
+                   algorithm == "slots"
+                       ? fmt::format("{} does not go with slots: its hash is crc16", shown(placement.hash))
+                       : fmt::format("{} does not go with {}: its hash is one of {}", shown(placement.hash),
+                                     algorithm, fmt::join(hashing::kHash64Names, ", "))};
   }
   if (Found found = check_hash_tag(placement.hash_tag, join(path, "hash_tag"))) return found;
   if (placement.points == 0 || placement.points > kMaxPointsPerWeight) {
@@ -211,9 +190,7 @@ Found check_placement(const Placement& placement, const std::vector<Member>& mem
         join(path, "slots"),
         fmt::format("a slot table does not go with {}: set the algorithm to slots or remove it", algorithm)};
   }
-  if (algorithm == "slots" && !placement.slots.empty())
-    return check_slots(placement, members, join(path, "slots"));
-  return {};
+  return check_own_options(placement, path);
 }
 
 // After the weights were found sound one by one.
@@ -224,7 +201,7 @@ Found check_totals(const Placement& placement, const std::vector<Member>& member
     points += placement::Ring::point_count(member.weight, placement.points);
     weights += member.weight;
   }
-  if (placement.algorithm == "ring" && points > kMaxPoints) {
+  if (has_points(placement) && points > kMaxPoints) {
     return Problem{
         join(path, "points"),
         fmt::format("{} a unit of weight make {} points in all, more than {}: lower points or the weights",
@@ -240,15 +217,17 @@ Found check_totals(const Placement& placement, const std::vector<Member>& member
 
 // The order matters for people: what is wrong with a member is said before what follows from it.
 Found check_side(const Placement& placement, const std::vector<Member>& members, const std::string& base) {
-  const std::string placement_path = join(base, "placement");
-  if (Found found = check_placement(placement, {}, placement_path);
-      found && found->path.find(".slots[") == std::string::npos && !found->path.ends_with(".slots")) {
-    return found;
-  }
+  const std::string path = join(base, "placement");
+  if (Found found = check_placement(placement, path)) return found;
   if (Found found = check_members(members, placement, join(base, "members"))) return found;
-  if (Found found = check_placement(placement, members, placement_path)) return found;
   if (Found found = check_peer_members(placement, members, join(base, "members"))) return found;
-  return check_totals(placement, members, placement_path);
+  if (placement.algorithm == "slots" && !placement.slots.empty()) {
+    if (Found found =
+            check_ranges(placement.slots, placement::kSlotCount, "slot", members, join(path, "slots")))
+      return found;
+  }
+  if (Found found = check_own_members(placement, members, path)) return found;
+  return check_totals(placement, members, path);
 }
 
 Found check_retired(const std::vector<std::string>& retired, const std::vector<Member>& members,
@@ -278,6 +257,12 @@ Found check_spec_at(const Spec& spec, const std::string& base) {
                    "strict needs protocol redis: memcached can keep cache or none"};
   }
   if (Found found = check_side(spec.placement, spec.members, base)) return found;
+  if (spec.placement.algorithm == "bounded-ring" && spec.consistency != Consistency::none) {
+    return Problem{
+        join(base, "consistency"),
+        "bounded-ring needs consistency none: its owners follow the load, so no router knows where "
+        "another one wrote a key"};
+  }
   if (Found found = check_retired(spec.retired, spec.members, join(base, "members"), join(base, "retired")))
     return found;
   const Limits& limits = spec.limits;
@@ -322,6 +307,9 @@ Found check_resize(const Topology& topology) {
   const Resize& resize = *topology.resize;
   if (const std::string wrong = check_name(resize.id); !wrong.empty()) return Problem{"resize.id", wrong};
   if (Found found = check_side(resize.placement, resize.members, "resize")) return found;
+  if (resize.placement.algorithm == "bounded-ring" && topology.spec.consistency != Consistency::none) {
+    return Problem{"resize.placement.algorithm", "bounded-ring needs consistency none"};
+  }
   if (Found found = check_retired(topology.spec.retired, resize.members, "resize.members", "spec.retired"))
     return found;
   std::unordered_map<std::string_view, const Member*> by_id, by_address;

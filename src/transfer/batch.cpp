@@ -32,17 +32,19 @@ Result<BatchResult> BatchMover::move(std::span<const std::string> keys) {
       if (!copies) return std::unexpected(copies.error());
       if (copies->empty()) break;  // A member's error; it stands in the result.
       rest = rest.subspan(copies->size());
-      if (Status done = restore(*copies, confirm, seal_only, result); !done) return std::unexpected(done.error());
+      if (Status done = restore(*copies, confirm, seal_only, result); !done)
+        return std::unexpected(done.error());
     }
-    if (Status done = unlink_and_seal(confirm, seal_only, result); !done) return std::unexpected(done.error());
+    if (Status done = unlink_and_seal(confirm, seal_only, result); !done)
+      return std::unexpected(done.error());
     confirm.clear();
     seal_only.clear();
   } while (!rest.empty() && !result.gated);
   return result;
 }
 
-Status BatchMover::claim(std::span<const std::string> keys, std::vector<Item>& claimed, std::vector<Item>& confirm,
-                         BatchResult& result) {
+Status BatchMover::claim(std::span<const std::string> keys, std::vector<Item>& claimed,
+                         std::vector<Item>& confirm, BatchResult& result) {
   std::string bytes;
   std::vector<Item> items;
   for (const std::string& key : keys) {
@@ -53,11 +55,22 @@ Status BatchMover::claim(std::span<const std::string> keys, std::vector<Item>& c
   if (!replies) return std::unexpected(replies.error());
   for (std::size_t i = 0; i < items.size(); ++i) {
     switch (read_claim((*replies)[i])) {
-      case Claim::claimed: claimed.push_back(std::move(items[i])); break;
-      case Claim::busy: confirm.push_back(std::move(items[i])); break;
-      case Claim::wait: ++result.later; break;
-      case Claim::gate: result.gated = true; break;
-      case Claim::error: result.error = (*replies)[i].text; break;
+      case Claim::claimed:
+        claimed.push_back(std::move(items[i]));
+        break;
+      case Claim::busy:
+        ++result.settled;
+        confirm.push_back(std::move(items[i]));
+        break;
+      case Claim::wait:
+        ++result.later;
+        break;
+      case Claim::gate:
+        result.gated = true;
+        break;
+      case Claim::error:
+        result.error = (*replies)[i].text;
+        break;
     }
   }
   return {};
@@ -87,8 +100,8 @@ Result<std::vector<BatchMover::Copy>> BatchMover::dump(std::span<const Item> ite
   return copies;
 }
 
-Status BatchMover::restore(std::span<const Copy> copies, std::vector<Item>& confirm, std::vector<Item>& seal_only,
-                           BatchResult& result) {
+Status BatchMover::restore(std::span<const Copy> copies, std::vector<Item>& confirm,
+                           std::vector<Item>& seal_only, BatchResult& result) {
   std::string bytes;
   std::vector<const Copy*> sent;
   for (const Copy& copy : copies) {
@@ -116,9 +129,15 @@ Status BatchMover::restore(std::span<const Copy> copies, std::vector<Item>& conf
         ++result.settled;
         confirm.push_back(sent[i]->item);
         break;
-      case Restore::stale: ++result.later; break;
-      case Restore::gate: result.gated = true; break;
-      case Restore::error: result.error = (*replies)[i].text; break;
+      case Restore::stale:
+        ++result.later;
+        break;
+      case Restore::gate:
+        result.gated = true;
+        break;
+      case Restore::error:
+        result.error = (*replies)[i].text;
+        break;
     }
   }
   return {};

@@ -32,7 +32,8 @@ struct BatchResult {
 class BatchMover {
  public:
   // `stamp`: what rs:stamp of the destination must say. All must outlive this.
-  BatchMover(backend::SyncClient& source, backend::SyncClient& destination, std::string stamp, TokenSource& tokens);
+  BatchMover(backend::SyncClient& source, backend::SyncClient& destination, std::string stamp,
+             TokenSource& tokens);
 
   [[nodiscard]] Result<BatchResult> move(std::span<const std::string> keys);
 

@@ -25,7 +25,8 @@ std::uint32_t from_environment() {
     std::size_t index = 0;
     while (index < kNames.size() && kNames[index] != name) ++index;
     if (index == kNames.size()) {
-      std::fprintf(stderr, "ringshift: RINGSHIFT_BREAK: unknown switch '%.*s'\n", static_cast<int>(name.size()), name.data());
+      std::fprintf(stderr, "ringshift: RINGSHIFT_BREAK: unknown switch '%.*s'\n",
+                   static_cast<int>(name.size()), name.data());
       std::abort();
     }
     mask |= 1U << index;

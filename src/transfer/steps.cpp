@@ -13,11 +13,15 @@ using protocol::resp::append_command;
 using protocol::resp::Value;
 
 // KEYS: k, its claim, the stamp. ARGV: the stamp that must stand there, the token, ...
+// A claim of the same TokenSource is one that its owner gave up (a step ended, a member refused or broke): it
+// is replaced, since waiting for its end would outlast the command. That is no more than a claim that is lost
+// and then set, which may happen at any moment anyway.
 constexpr std::string_view kClaimScript =
     "if redis.call('GET',KEYS[3])~=ARGV[1] then return 'GATE' end "
     "if redis.call('EXISTS',KEYS[1])==1 then return 'BUSY' end "
-    "if redis.call('SET',KEYS[2],ARGV[2],'NX','PX',ARGV[3]) then return 'CLAIMED' end "
-    "return 'WAIT'";
+    "local t=redis.call('GET',KEYS[2]) local o=string.match(ARGV[2],'^(.+%-)%d+$') "
+    "if t and (not o or string.sub(t,1,#o)~=o) then return 'WAIT' end "
+    "redis.call('SET',KEYS[2],ARGV[2],'PX',ARGV[3]) return 'CLAIMED'";
 constexpr std::string_view kRestoreScript =
     "if redis.call('GET',KEYS[3])~=ARGV[1] then return 'GATE' end "
     "if redis.call('GET',KEYS[2])~=ARGV[2] then return 'STALE' end "
@@ -32,12 +36,15 @@ constexpr std::string_view kDumpScript =
     "return {p,redis.call('PTTL',KEYS[1])}";
 constexpr std::string_view kSealOwnScript =
     "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
-// A controller that lost its lock while it slept must not put an older stamp over a newer one.
+// A controller that lost its lock while it slept must not put an older stamp over a newer one; nor may a late
+// "open" of the same step open a gate again that was closed for good (I10).
 constexpr std::string_view kStampScript =
     "local s=redis.call('GET',KEYS[1]) "
-    "if s then local e,n=string.match(s,'^(%d+)%.(%d+)%.') "
-    "if e and (tonumber(e)>tonumber(ARGV[1]) or (tonumber(e)==tonumber(ARGV[1]) and tonumber(n)>tonumber(ARGV[2]))) "
-    "then return 'STALE' end end "
+    "if s then local e,n,g=string.match(s,'^(%d+)%.(%d+)%.(%a+)%.') "
+    "if e then local de,dn=tonumber(e)-tonumber(ARGV[1]),tonumber(n)-tonumber(ARGV[2]) "
+    "if de>0 or (de==0 and dn>0) then return 'STALE' end "
+    "if de==0 and dn==0 and g=='done' and not string.find(ARGV[3],'.done.',1,true) then return 'STALE' end "
+    "end end "
     "redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
 
 std::string stamp(const topology::Fence& fence, const std::string& member, std::string_view state) {
@@ -60,6 +67,9 @@ std::string open_stamp(const topology::Fence& fence, const std::string& member) 
 std::string closed_stamp(const topology::Fence& fence, const std::string& member) {
   return stamp(fence, member, "closed");
 }
+std::string done_stamp(const topology::Fence& fence, const std::string& member) {
+  return stamp(fence, member, "done");
+}
 
 TokenSource::TokenSource() {
   std::random_device entropy;
@@ -73,7 +83,9 @@ void append_claim(std::string& out, std::string_view key, std::string_view stamp
 
 void append_exists(std::string& out, std::string_view key) { append_command(out, {"EXISTS", key}); }
 
-void append_dump(std::string& out, std::string_view key) { append_command(out, {"EVAL", kDumpScript, "1", key}); }
+void append_dump(std::string& out, std::string_view key) {
+  append_command(out, {"EVAL", kDumpScript, "1", key});
+}
 
 void append_restore(std::string& out, std::string_view key, std::string_view stamp, std::string_view token,
                     std::int64_t ttl_ms, std::string_view payload) {

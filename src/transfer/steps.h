@@ -28,9 +28,14 @@ inline constexpr std::string_view kClaimTtlMs = "2000";
 
 // "epoch.step.open.run_id": what rs:stamp of `member` must say for a transfer to be let in.
 [[nodiscard]] std::string open_stamp(const topology::Fence& fence, const std::string& member);
+// Until the step's barrier is complete.
 [[nodiscard]] std::string closed_stamp(const topology::Fence& fence, const std::string& member);
+// Once the step's keys have moved: closed for good, no stamp of this step replaces it.
+[[nodiscard]] std::string done_stamp(const topology::Fence& fence, const std::string& member);
 
-// Tokens that no two CLAIMs share: a random owner and a count. One source a thread.
+// Tokens that no two CLAIMs share: a random owner and a count. One source a thread, which has at most one
+// transfer of a key under way: a CLAIM replaces an earlier claim of the same source instead of waiting for
+// it.
 class TokenSource {
  public:
   TokenSource();
@@ -49,7 +54,8 @@ void append_restore(std::string& out, std::string_view key, std::string_view sta
 void append_unlink(std::string& out, std::string_view key);
 // `token` is not part of the seal; only a switch that breaks it on purpose looks at it.
 void append_seal(std::string& out, std::string_view key, std::string_view token);
-// Writes the stamp unless the member already has one of a later (epoch, step): answers OK or STALE.
+// Writes the stamp unless the member already has one of a later (epoch, step), or this step's "done": answers
+// OK or STALE.
 void append_set_stamp(std::string& out, const topology::Fence& fence, std::string_view stamp);
 
 enum class Claim { claimed, busy, wait, gate, error };

@@ -127,8 +127,9 @@ TEST_P(CoordinatorTest, CreateIfAbsentAndCompareAndSet) {
   EXPECT_FALSE(coordinator->transact({unchanged}, {{Op::Kind::put, "/k", "3"}}).value().has_value());
   EXPECT_EQ(coordinator->get("/k").value()->value, "2");
   EXPECT_FALSE(coordinator->transact({{"/none", Compare::Target::mod_revision, 1}}, put).value().has_value());
-  ASSERT_TRUE(
-      coordinator->transact({}, {{Op::Kind::remove, "/k", ""}, {Op::Kind::put, "/l", "x"}}).value().has_value());
+  ASSERT_TRUE(coordinator->transact({}, {{Op::Kind::remove, "/k", ""}, {Op::Kind::put, "/l", "x"}})
+                  .value()
+                  .has_value());
   EXPECT_FALSE(coordinator->get("/k").value().has_value());
   EXPECT_TRUE(coordinator->transact({{"/l", Compare::Target::lease, 0}}, {}).value().has_value());
 }

@@ -245,8 +245,7 @@ TEST(RegistryApi, AnswersAsEtcdDoes) {
 
 TEST(RegistryApi, LargeValues) {
   RegistryProcess ours(Kind::ours), etcd(Kind::etcd);
-  for (const std::size_t size :
-       {std::size_t{1} << 20, std::size_t{1'572'000}, std::size_t{1'572'864}}) {
+  for (const std::size_t size : {std::size_t{1} << 20, std::size_t{1'572'000}, std::size_t{1'572'864}}) {
     const Case put{"/v3/kv/put",
                    Json{{"key", "YQ=="}, {"value", base::to_base64(std::string(size, 'x'))}}.dump()};
     EXPECT_EQ(ask(ours, put), ask(etcd, put)) << size;

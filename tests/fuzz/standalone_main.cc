@@ -1,5 +1,6 @@
 // Runs a fuzz target over the files of a folder, without libFuzzer: each file whole, cut short at up to 64
-// places, and with a byte changed at each of them. Fails when there is no file, so that lost seeds are noticed.
+// places, and with a byte changed at each of them. Fails when there is no file, so that lost seeds are
+// noticed.
 //
 // Each input is copied into a block of exactly its size: a read beyond its end is seen by AddressSanitizer.
 #include <algorithm>

@@ -26,7 +26,6 @@ using Servers = std::span<const Server>;
 [[nodiscard]] std::unique_ptr<Peer> build_article_go(const Options& options, Servers servers);
 [[nodiscard]] std::unique_ptr<Peer> build_article_php(const Options& options, Servers servers);
 [[nodiscard]] std::unique_ptr<Peer> build_article_js(const Options& options, Servers servers);
-[[nodiscard]] std::unique_ptr<Peer> build_article_python(const Options& options, Servers servers);
 
 // The points themselves, sorted, where a peer reads them in another way than first-at-or-after.
 [[nodiscard]] Points32 dalli_points(Servers servers);

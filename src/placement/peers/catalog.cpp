@@ -9,6 +9,7 @@
 
 #include "base/encoding.h"
 #include "hashing/peers/digests.h"
+#include "placement/maglev.h"
 #include "placement/peers/builders.h"
 
 namespace ringshift::placement::peers {
@@ -70,9 +71,8 @@ constexpr std::array<OptionRule, 2> kGo{
 constexpr std::array<OptionRule, 2> kPhp{
     {{"hash", Kind::word, "crc32", kPhpHashes}, {"vnodes", Kind::whole, "160", {}, 1, kMaxVnodes}}};
 constexpr std::array<OptionRule, 1> kJs{{{"vnodes", Kind::whole, "160", {}, 1, kMaxVnodes}}};
-constexpr std::array<OptionRule, 1> kPython{{{"vnodes", Kind::whole, "100", {}, 1, kMaxVnodes}}};
 
-constexpr std::array<Entry, 15> kCatalog{
+constexpr std::array<Entry, 14> kCatalog{
     {{"libmemcached", kLibmemcached, false, true, 0, build_libmemcached},
      {"twemproxy", kTwemproxy, true, true, 0, build_twemproxy},
      {"libketama", {}, false, true, 0, build_libketama},
@@ -86,15 +86,7 @@ constexpr std::array<Entry, 15> kCatalog{
      {"envoy-maglev", kMaglev, false, true, 0, build_envoy_maglev},
      {"article-go", kGo, false, true, 0, build_article_go},
      {"article-php", kPhp, false, true, 0, build_article_php},
-     {"article-js", kJs, false, true, 0, build_article_js},
-     {"article-python", kPython, false, true, 0, build_article_python}}};
-
-bool is_prime(std::uint64_t number) noexcept {
-  for (std::uint64_t divisor = 2; divisor * divisor <= number; ++divisor) {
-    if (number % divisor == 0) return false;
-  }
-  return number >= 2;
-}
+     {"article-js", kJs, false, true, 0, build_article_js}}};
 
 std::string check_value(const OptionRule& rule, const std::string& value) {
   switch (rule.kind) {
@@ -120,7 +112,7 @@ std::string check_value(const OptionRule& rule, const std::string& value) {
 std::optional<OptionProblem> check_together(const Entry& entry, const Options& options) {
   if (entry.name == "envoy-maglev") {
     const auto size = base::parse_u64(option(options, "table_size", "65537")).value_or(0);
-    if (!is_prime(size)) {
+    if (!is_prime(static_cast<std::uint32_t>(size))) {
       return OptionProblem{"table_size",
                            fmt::format("{} is not prime, as Envoy demands: 65537 is its own", size)};
     }

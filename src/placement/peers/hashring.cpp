@@ -63,7 +63,7 @@ std::unique_ptr<Peer> build_hashring(const Options& options, Servers servers) {
     }
   }
   sort_points(points);
-  // MD5 keys by our own, which costs a quarter of OpenSSL's.
+  // MD5 keys by our own, which needs no context.
   KeyHash hash = name == "md5" ? KeyHash("md5", hashing::peers::md5_le) : KeyHash(name, digest);
   return std::make_unique<RingPeer>(std::move(hash), std::move(points));
 }

@@ -1,9 +1,9 @@
-// seed_figures.json: the experiments of four published articles, run again by their own rings.
+// seed_figures.json: the experiments of published articles, run again by their own rings.
 //
 //   Go      100,000 keys order:I, nodes node-0..4, 4 -> 5
 //   PHP     1,000,000 keys user:I:profile, nodes redis-node1:6379..., 4 -> 5
 //   JS      10,000 keys user:I:profile, nodes cache-a..d, 3 -> 4
-//   Python  10,000 keys
+//   Python  not computed: its cases fail
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -185,25 +185,15 @@ void js(const Node& seed, File& out) {
   expect_number(seed, "modulo_3_4_pct", percent(changed, keys.count), comparison);
 }
 
+// What its ring's points are made of is not known: every figure counts as asked, and none as matched.
 void python(const Node& seed, File& out) {
-  const Keys keys{"user:", "", 10'000};
   Case& result = out.cases.emplace_back();
-  result.name = "article-python";
-  Comparison comparison(result);
-  const auto three = owners_of({"article-python", names("node", "", 1, 3), {}}, keys);
-  const auto four = owners_of({"article-python", names("node", "", 1, 4), {}}, keys);
-  auto names_left = names("node", "", 1, 4);
-  names_left.erase(names_left.begin() + 1);
-  const auto left = owners_of({"article-python", names_left, {}}, keys);
-  expect_list(seed, "before", counts_of(three, 3), comparison);
-  expect_list(seed, "after_add", counts_of(four, 4), comparison);
-  expect_number(seed, "moved_add_pct", percent(moved(three, four), keys.count), comparison);
-  expect_list(seed, "after_drop_node2", counts_of(left, 3), comparison);
-  constexpr placement::MemberIndex kOld[] = {0, 2, 3};
-  std::uint64_t dropped = 0;
-  for (std::size_t i = 0; i < std::min(four.size(), left.size()); ++i)
-    dropped += kOld[left[i]] != four[i] ? 1U : 0U;
-  expect_number(seed, "moved_drop_pct", percent(dropped, keys.count), comparison);
+  result.name = "seed3_py";
+  for (const char* name : {"before", "after_add", "moved_add_pct", "after_drop_node2", "moved_drop_pct"}) {
+    const Node* figure = seed.find(name);
+    if (figure != nullptr) result.asked += figure->kind == Node::Kind::list ? figure->items.size() : 1;
+  }
+  result.problem = "not computed here: what the article's ring hashes for its points is not known";
 }
 
 // "6->8": the share that hash % N moves, over evenly spread hashes: 1 - min(N, M) / lcm(N, M).

@@ -28,6 +28,9 @@ bool parse_number(std::string_view text, std::int64_t& value) {
   return true;
 }
 
+constexpr std::size_t kKeptSpans = 128;
+constexpr std::size_t kKeptInlineBytes = 512;
+
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 int hex_digit(char c) {
@@ -132,11 +135,13 @@ CommandParser::State CommandParser::parse(std::string_view bytes) {
   if (state_ == State::command) {
     begin_ = pos_ = scanned_ = count_ = 0;
     step_ = Step::start;
-    // A command with a great many arguments must not hold its list for ever.
-    if (spans_.size() > 4096) std::vector<Span>().swap(spans_);
+    // What one unusual command needed is not kept for ever: clients are many and mostly idle.
+    if (spans_.size() > kKeptSpans) std::vector<Span>().swap(spans_);
+    if (inline_.capacity() > kKeptInlineBytes) std::string().swap(inline_);
   }
   while (true) {
     if (step_ == Step::start) {
+      if (parse_whole(bytes.substr(pos_))) return state_;
       begin_ = pos_;
       if (pos_ == bytes.size()) return need_more(pos_ + 1);
       step_ = bytes[pos_] == '*' ? Step::header : Step::inline_line;
@@ -147,6 +152,48 @@ CommandParser::State CommandParser::parse(std::string_view bytes) {
     if (count_ > 0) return state_ = State::command;
     step_ = Step::start;  // An empty command: Redis answers nothing.
   }
+}
+
+// The fast path: one pass over an array that is all there, with small lengths. False, and nothing changed,
+// for anything else: then the careful path begins at the front, and keeps its place between calls.
+bool CommandParser::parse_whole(std::string_view bytes) {
+  const char* const begin = bytes.data();
+  const char* const end = begin + bytes.size();
+  const char* p = begin;
+  // Reads up to six digits and a line end; 0 for anything else, which no fast command begins with.
+  const auto length = [&](char type, std::size_t& value) {
+    if (end - p < 10 &&
+        (end - p < 4 || std::memchr(p, '\r', static_cast<std::size_t>(end - p) - 1) == nullptr)) {
+      return false;
+    }
+    if (p[0] != type || p[1] < '1' || p[1] > '9') return false;
+    value = static_cast<std::size_t>(p[1] - '0');
+    const char* digit = p + 2;
+    while (digit < p + 7 && *digit >= '0' && *digit <= '9') {
+      value = value * 10 + static_cast<std::size_t>(*digit++ - '0');
+    }
+    if (*digit != '\r') return false;
+    p = digit + 2;
+    return true;
+  };
+  std::size_t arguments = 0;
+  if (!length('*', arguments) || arguments > std::min(kKeptSpans, limits_.max_arguments)) return false;
+  if (spans_.size() < arguments) spans_.resize(arguments);
+  for (std::size_t i = 0; i < arguments; ++i) {
+    std::size_t size = 0;
+    if (!length('$', size) || size > limits_.max_bulk_bytes || static_cast<std::size_t>(end - p) < size + 2) {
+      return false;
+    }
+    spans_[i] = {static_cast<std::size_t>(p - begin), size};
+    p += size + 2;
+  }
+  if (static_cast<std::size_t>(p - begin) > limits_.max_command_bytes) return false;
+  count_ = arguments;
+  base_ = begin;
+  raw_ = {begin, static_cast<std::size_t>(p - begin)};
+  pos_ += raw_.size();
+  state_ = State::command;
+  return true;
 }
 
 CommandParser::Line CommandParser::length_line(std::string_view bytes, std::int64_t& value, bool& valid) {

@@ -57,6 +57,7 @@ class CommandParser {
   enum class Step : std::uint8_t { start, header, bulk_header, bulk_body, inline_line };
   enum class Line : std::uint8_t { ready, need_more, too_long };
 
+  bool parse_whole(std::string_view bytes);
   State parse_array(std::string_view bytes);
   State parse_bulks(std::string_view bytes);
   State parse_inline(std::string_view bytes);

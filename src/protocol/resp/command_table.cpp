@@ -101,6 +101,7 @@ constexpr std::uint64_t prefix(std::string_view name) noexcept {
     };
     if (name.size() >= 8) return bytes(0, 8) | kLowerMask;
     if (name.size() >= 4) return (bytes(0, 4) | bytes(name.size() - 4, 4) << 32) | kLowerMask;
+    if (name.size() >= 2) return (bytes(0, 2) | bytes(name.size() - 2, 2) << 16) | kLowerMask;
   }
   if (name.size() >= 8) {
     std::memcpy(&word, name.data(), 8);
@@ -110,10 +111,23 @@ constexpr std::uint64_t prefix(std::string_view name) noexcept {
     std::memcpy(&front, name.data(), 4);
     std::memcpy(&back, name.data() + name.size() - 4, 4);
     word = front | static_cast<std::uint64_t>(back) << 32;
+  } else if (name.size() >= 2) {
+    std::uint16_t front = 0;
+    std::uint16_t back = 0;
+    std::memcpy(&front, name.data(), 2);
+    std::memcpy(&back, name.data() + name.size() - 2, 2);
+    word = front | static_cast<std::uint64_t>(back) << 16;
   } else {
-    for (const char c : name) word = word << 8 | static_cast<unsigned char>(c);
+    word = static_cast<unsigned char>(name[0]);
   }
   return word | kLowerMask;
+}
+
+constexpr bool only_letters(std::string_view name) noexcept {
+  for (const char c : name) {
+    if (c < 'a' || c > 'z') return false;
+  }
+  return true;
 }
 
 constexpr std::size_t kSlots = 1024;
@@ -126,6 +140,7 @@ struct Slot {
   std::uint64_t word = 0;
   std::uint16_t size = 0;  // 0: empty.
   std::uint16_t index = 0;
+  bool exact = false;  // All of the name is in `word`, and letters only: equal words are equal names.
 };
 
 constexpr std::array<Slot, kSlots> kIndex = [] {
@@ -135,7 +150,8 @@ constexpr std::array<Slot, kSlots> kIndex = [] {
     const std::string_view name = kFacts[i].name;
     std::size_t at = slot_of(prefix(name), name.size());
     while (slots[at].size != 0) at = (at + 1) % kSlots;
-    slots[at] = {prefix(name), static_cast<std::uint16_t>(name.size()), static_cast<std::uint16_t>(i)};
+    slots[at] = {prefix(name), static_cast<std::uint16_t>(name.size()), static_cast<std::uint16_t>(i),
+                 only_letters(name) && name.size() <= 8};
   }
   return slots;
 }();
@@ -158,7 +174,7 @@ const Command* find_command(std::string_view name) noexcept {
   for (std::size_t at = slot_of(word, name.size()); kIndex[at].size != 0; at = (at + 1) % kSlots) {
     const Slot& slot = kIndex[at];
     if (slot.word == word && slot.size == name.size() &&
-        equals_ignoring_case(name, kCommands[slot.index].name)) {
+        (slot.exact || equals_ignoring_case(name, kCommands[slot.index].name))) {
       return &kCommands[slot.index];
     }
   }

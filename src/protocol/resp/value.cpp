@@ -24,30 +24,54 @@ class Decoder {
     const std::string_view line = bytes_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 2;
     switch (kind) {
-      case '+': out.type = Value::Type::simple; out.text = line; return Step::done;
-      case '-': out.type = Value::Type::error; out.text = line; return Step::done;
-      case ',': out.type = Value::Type::real; out.text = line; return Step::done;
-      case '(': out.type = Value::Type::big_number; out.text = line; return Step::done;
-      case '_': out.type = Value::Type::null; return Step::done;
+      case '+':
+        out.type = Value::Type::simple;
+        out.text = line;
+        return Step::done;
+      case '-':
+        out.type = Value::Type::error;
+        out.text = line;
+        return Step::done;
+      case ',':
+        out.type = Value::Type::real;
+        out.text = line;
+        return Step::done;
+      case '(':
+        out.type = Value::Type::big_number;
+        out.text = line;
+        return Step::done;
+      case '_':
+        out.type = Value::Type::null;
+        return Step::done;
       case '#':
         out.type = Value::Type::boolean;
         out.integer = line == "t" ? 1 : 0;
         return Step::done;
-      case ':': out.type = Value::Type::integer; return number(line, out.integer);
-      case '$': return bulk(line, Value::Type::bulk, out);
-      case '!': return bulk(line, Value::Type::error, out);
-      case '=': return bulk(line, Value::Type::verbatim, out);
-      case '*': return items(line, Value::Type::array, 1, out, depth);
-      case '~': return items(line, Value::Type::set, 1, out, depth);
-      case '>': return items(line, Value::Type::push, 1, out, depth);
-      case '%': return items(line, Value::Type::map, 2, out, depth);
+      case ':':
+        out.type = Value::Type::integer;
+        return number(line, out.integer);
+      case '$':
+        return bulk(line, Value::Type::bulk, out);
+      case '!':
+        return bulk(line, Value::Type::error, out);
+      case '=':
+        return bulk(line, Value::Type::verbatim, out);
+      case '*':
+        return items(line, Value::Type::array, 1, out, depth);
+      case '~':
+        return items(line, Value::Type::set, 1, out, depth);
+      case '>':
+        return items(line, Value::Type::push, 1, out, depth);
+      case '%':
+        return items(line, Value::Type::map, 2, out, depth);
       case '|': {
         Value ignored;
         Result<Step> attribute = items(line, Value::Type::map, 2, ignored, depth);
         if (!attribute || *attribute == Step::more) return attribute;
         return decode(out, depth + 1);
       }
-      default: return fail(ErrorKind::invalid, std::string("not a RESP reply: first byte 0x") + hex(kind));
+      default:
+        return fail(ErrorKind::invalid, std::string("not a RESP reply: first byte 0x") + hex(kind));
     }
   }
 
@@ -76,10 +100,12 @@ class Decoder {
       out.type = Value::Type::null;
       return Step::done;
     }
-    if (size < 0 || size > kMaxBulk) return fail(ErrorKind::invalid, "RESP bulk length " + std::to_string(size) + " is out of range");
+    if (size < 0 || size > kMaxBulk)
+      return fail(ErrorKind::invalid, "RESP bulk length " + std::to_string(size) + " is out of range");
     const auto length = static_cast<std::size_t>(size);
     if (bytes_.size() - at_ < length + 2) return Step::more;
-    if (bytes_.substr(at_ + length, 2) != "\r\n") return fail(ErrorKind::invalid, "RESP bulk does not end with CR LF");
+    if (bytes_.substr(at_ + length, 2) != "\r\n")
+      return fail(ErrorKind::invalid, "RESP bulk does not end with CR LF");
     out.type = type;
     out.text = bytes_.substr(at_, length);
     if (type == Value::Type::verbatim && out.text.size() >= 4) out.text.erase(0, 4);
@@ -94,7 +120,8 @@ class Decoder {
       out.type = Value::Type::null;
       return Step::done;
     }
-    if (count < 0 || count > kMaxItems) return fail(ErrorKind::invalid, "RESP array length " + std::to_string(count) + " is out of range");
+    if (count < 0 || count > kMaxItems)
+      return fail(ErrorKind::invalid, "RESP array length " + std::to_string(count) + " is out of range");
     out.type = type;
     for (std::int64_t i = 0; i < count * factor; ++i) {
       Value item;

@@ -14,11 +14,25 @@
 namespace ringshift::protocol::resp {
 
 struct Value {
-  enum class Type { simple, error, integer, bulk, null, array, map, set, push, real, boolean, big_number, verbatim };
+  enum class Type {
+    simple,
+    error,
+    integer,
+    bulk,
+    null,
+    array,
+    map,
+    set,
+    push,
+    real,
+    boolean,
+    big_number,
+    verbatim
+  };
   Type type = Type::null;
-  std::string text;           // simple, error, bulk, verbatim (without its "txt:"), real, big_number
-  std::int64_t integer = 0;   // integer; boolean as 0 or 1
-  std::vector<Value> items;   // array, set, push; map as key, value, key, value
+  std::string text;          // simple, error, bulk, verbatim (without its "txt:"), real, big_number
+  std::int64_t integer = 0;  // integer; boolean as 0 or 1
+  std::vector<Value> items;  // array, set, push; map as key, value, key, value
 
   [[nodiscard]] bool is_error() const noexcept { return type == Type::error; }
   [[nodiscard]] bool is_null() const noexcept { return type == Type::null; }

@@ -149,7 +149,7 @@ class Cluster:
         return self
 
     def stop(self):
-        """Ends everything; says what ended by itself, or did not end well."""
+        """Ends everything; says what ended by itself, or did not end well. A second time it has nothing to say."""
         faults = []
         for process in self.proxies + [p for p in (self.controller, self.registry) if p]:
             if process.expected_dead:
@@ -157,6 +157,7 @@ class Cluster:
             if not process.alive() and process.popen is not None:
                 faults.append(f"{process.name} ended by itself with status {process.popen.returncode}")
                 continue
+            process.expected_dead = True
             try:
                 status = process.end()
                 if status != 0:

@@ -112,8 +112,8 @@ TEST_F(LoadTest, FindsAStaleReadAndADeletedKeyThatCameBack) {
   run_for(300ms);
   std::uint64_t deleted = 0;
   while (behind({"EXISTS", object_key(deleted)}).integer == 1) ++deleted;
+  const std::string other = present_key();  // Before the next line, which makes the deleted one present.
   behind({"SET", object_key(deleted), cache_value(deleted, {1, "body"})});
-  const std::string other = present_key();
   behind({"SET", other, "77777:1:the value of another key"});
   ASSERT_TRUE(load_->verify({}));
   EXPECT_EQ(load_->verdicts().stale_reads, 2U) << testing::PrintToString(load_->verdicts().examples);

@@ -83,6 +83,22 @@ TEST(Vectors, WhatIsNotKnownIsNamedAndFails) {
   EXPECT_FALSE(check("[", "file", content));
 }
 
+TEST(Vectors, TheArticlesMatchButForTheOneThatIsNotComputed) {
+  const auto articles = check(*content("seed_figures.json"), "seed_figures.json", content);
+  ASSERT_TRUE(articles) << articles.error().message;
+  EXPECT_GT(articles->cases.size(), 5U);
+  for (const Case& one : articles->cases) {
+    if (one.name == "seed3_py") {
+      EXPECT_THAT(one.problem, HasSubstr("not computed here"));
+      EXPECT_EQ(one.asked, 12U) << "its figures count, and fail";
+      EXPECT_EQ(one.matched, 0U);
+      continue;
+    }
+    EXPECT_EQ(one.problem, "") << one.name;
+    EXPECT_EQ(one.matched, one.asked) << one.name;
+  }
+}
+
 TEST(Vectors, AMismatchIsCountedAndShown) {
   const File file = checked(one_case(
       "twemproxy", R"("distribution": "modula", "hash": "fnv1a_64", "servers": ["h1:1:1", "h2:1:1"],)"

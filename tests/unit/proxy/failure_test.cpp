@@ -84,6 +84,8 @@ TEST(ProxyFailure, PortInUseIsAClearError) {
   auto second = Proxy::start(options, cluster.holder(), nullptr);
   ASSERT_FALSE(second);
   EXPECT_TRUE(second.error().message.contains(options.listen)) << second.error().message;
+  options.listen = cluster.proxy().address();  // Sharing a port is for the workers of one proxy.
+  EXPECT_FALSE(Proxy::start(options, cluster.holder(), nullptr));
 }
 
 }  // namespace

@@ -39,8 +39,7 @@ TEST(PeerSpec, WhatIsGivenIsWrittenAndReadAgain) {
         "algorithm: dalli", "algorithm: hashring, vnodes: 100, hash: sha1, default_port: 11211",
         "algorithm: cache-memcached-fast, ketama_points: 150",
         "algorithm: envoy-ring, minimum_ring_size: 4096", "algorithm: envoy-maglev, table_size: 1021",
-        "algorithm: article-go", "algorithm: article-php", "algorithm: article-js, vnodes: 10",
-        "algorithm: article-python"}) {
+        "algorithm: article-go", "algorithm: article-php", "algorithm: article-js, vnodes: 10"}) {
     const Spec first = spec(placement);
     const auto again = parse_spec(to_json(first), "again");
     ASSERT_TRUE(again) << placement << ": " << again.error().message;

@@ -115,8 +115,8 @@ TEST(Snapshot, SlicesUseTheTagOfAOrElseOfB) {
 TEST(Snapshot, RefusesWhatCannotBeCompiled) {
   Topology topology;
   topology.spec = spec(2);
-  topology.spec.placement.algorithm = "jump";
-  EXPECT_THAT(Snapshot::compile(topology, {}).error().message, testing::HasSubstr("'jump'"));
+  topology.spec.placement.algorithm = "chord";
+  EXPECT_THAT(Snapshot::compile(topology, {}).error().message, testing::HasSubstr("'chord'"));
   topology.spec = spec(0);
   EXPECT_THAT(Snapshot::compile(topology, {}).error().message, testing::HasSubstr("empty"));
 }

@@ -1,0 +1,145 @@
+// What goes through the registry comes back equal, and nothing that others put there ends the controller.
+#include "resize/status.h"
+
+#include <gtest/gtest.h>
+
+namespace ringshift::resize {
+namespace {
+
+topology::Spec spec() {
+  topology::Spec out;
+  out.cluster = "test";
+  topology::Member member;
+  member.id = "cache-1";
+  member.address = "127.0.0.1:7001";
+  out.members.push_back(member);
+  return out;
+}
+
+TEST(RequestJson, EveryActionComesBack) {
+  for (const auto action : {Request::Action::start, Request::Action::pause, Request::Action::resume,
+                            Request::Action::rollback, Request::Action::set_rate}) {
+    Request request;
+    request.id = "id \"with\" \xc3\xa9";
+    request.action = action;
+    request.steps = {0.5, 100};
+    request.allow_foreign = request.force = true;
+    request.keys_per_second = 1234567890123;
+    if (action == Request::Action::start) request.spec = spec();
+    const Result<Request> back = parse_request(to_json(request));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->id, request.id);
+    EXPECT_EQ(back->action, request.action);
+    EXPECT_EQ(back->steps, request.steps);
+    EXPECT_TRUE(back->allow_foreign && back->force);
+    EXPECT_EQ(back->keys_per_second, request.keys_per_second);
+    EXPECT_EQ(back->spec, request.spec);
+  }
+}
+
+TEST(RequestJson, WhatIsNoRequestIsRefused) {
+  for (const char* bad :
+       {"", "nul", "[]", "\"start\"", "{", "{}", R"({"action":"explode"})", R"({"action":1})",
+        R"({"action":"start","spec":7})", R"({"action":"start","spec":{"cluster":[]}})",
+        R"({"action":"start","spec":null})", "{\"action\":\"\xff\"}"}) {
+    const Result<Request> parsed = parse_request(bad);
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_EQ(parsed.error().kind, ErrorKind::invalid) << bad;
+    EXPECT_FALSE(parsed.error().message.empty());
+  }
+}
+
+TEST(RequestJson, FieldsOfAnotherTypeCountAsAbsent) {
+  const auto parsed =
+      parse_request(R"({"action":"pause","id":7,"steps":"all","force":"yes","keys_per_second":"x"})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->id, "");
+  EXPECT_TRUE(parsed->steps.empty());
+  EXPECT_FALSE(parsed->force);
+  EXPECT_EQ(parsed->keys_per_second, 0U);
+}
+
+ResizeStatus full_status() {
+  ResizeStatus status;
+  status.state = "running";
+  status.id = "4-17";
+  status.version = "1.17";
+  status.step = 2;
+  status.steps = 4;
+  status.phase = "dual";
+  status.keys_moved = 1ULL << 60;
+  status.keys_to_move = (1ULL << 60) + 1;
+  status.bytes_moved = 3;
+  status.keys_per_second = 1.5;
+  status.eta_seconds = 2.25;
+  status.hold_ms_max = 0.125;
+  status.fences = 9;
+  status.pairs = {{"a", "b", 3}, {"b", "c", 4}};
+  status.big_keys = {"one", "two"};
+  status.last_error = "line\nline";
+  status.rolled_back = true;
+  status.request_id = "r";
+  status.request_error = "no";
+  return status;
+}
+
+TEST(StatusJson, ComesBackEqual) {
+  const Result<ResizeStatus> back = parse_status(to_json(full_status()));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, full_status());
+  EXPECT_EQ(*parse_status("{}"), ResizeStatus{});
+}
+
+TEST(StatusJson, HostileShapesAreDefaults) {
+  const auto parsed =
+      parse_status(R"({"state":[],"step":-1,"pairs":[1,{"from":2},null],"big_keys":{"a":1},"fences":1e300})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->state, "idle");
+  EXPECT_EQ(parsed->pairs.size(), 1U);
+  EXPECT_TRUE(parsed->big_keys.empty());
+  for (const char* bad : {"", "3", "null", "[1,2]", "{\"state\":"}) EXPECT_FALSE(parse_status(bad)) << bad;
+}
+
+// Keys are bytes; the JSON that lists big ones must not end the controller.
+TEST(StatusJson, ABigKeyThatIsNoUtf8) {
+  ResizeStatus status;
+  status.big_keys = {"\xff\xfe\x00binary"};
+  const std::string json = to_json(status);
+  ASSERT_TRUE(parse_status(json));
+  Checkpoint checkpoint;
+  checkpoint.target = spec();
+  checkpoint.big_keys = {"\xff\xfe"};
+  EXPECT_TRUE(parse_checkpoint(to_json(checkpoint)));
+  status.big_keys.clear();
+  status.last_error = "-ERR \xff";
+  EXPECT_TRUE(parse_status(to_json(status)));
+}
+
+TEST(CheckpointJson, ComesBackEqual) {
+  Checkpoint checkpoint;
+  checkpoint.steps = {1, 2, 100};
+  checkpoint.prepared = checkpoint.opened = checkpoint.paused = checkpoint.allow_foreign =
+      checkpoint.rollback = true;
+  checkpoint.keys_moved = 1;
+  checkpoint.keys_to_move = 2;
+  checkpoint.bytes_moved = 3;
+  checkpoint.fences = 4;
+  checkpoint.hold_ms_max = 5.5;
+  checkpoint.pairs = {{{"a", "b"}, 6}};
+  checkpoint.big_keys = {"big"};
+  checkpoint.target = spec();
+  const std::string json = to_json(checkpoint);
+  const Result<Checkpoint> back = parse_checkpoint(json);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(to_json(*back), json);
+  EXPECT_EQ(back->target, checkpoint.target);
+  EXPECT_TRUE(back->opened && back->rollback && back->prepared && back->paused && back->allow_foreign);
+}
+
+TEST(CheckpointJson, WithoutASpecItIsRefused) {
+  for (const char* bad : {"{}", "", "[]", R"({"spec":1})", R"({"spec":{}})"})
+    EXPECT_FALSE(parse_checkpoint(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace ringshift::resize
