@@ -77,6 +77,22 @@ TEST(PeerSpec, WrongOptionsAreNamed) {
   EXPECT_THAT(fraction.error().message, HasSubstr("takes whole weights only"));
 }
 
+TEST(PeerSpec, OursAndTheirsDoNotMix) {
+  Spec mixed = spec("algorithm: twemproxy");
+  mixed.placement.table_size = 1021;  // Maglev's, which no text could say of twemproxy.
+  const auto theirs = parse_spec(to_json(mixed), "again");
+  ASSERT_TRUE(theirs) << "it is not written";
+  EXPECT_FALSE(diff(mixed, *theirs)) << "and refused when a program sets it";
+  Spec ours = spec("algorithm: ring");
+  ours.placement.options["distribution"] = "ketama";
+  const auto refused = diff(ours, ours);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("placement.distribution: ring has no such option"));
+  const auto unknown = parse_spec(text("algorithm: twemprxy"), "s.yaml");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("did you mean 'twemproxy'?"));
+}
+
 TEST(PeerSpec, RoutesAsTheRecordedPeerDid) {
   Topology topology;
   topology.spec = spec("algorithm: twemproxy, distribution: ketama, hash: fnv1a_64");
