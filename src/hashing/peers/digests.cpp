@@ -1,6 +1,8 @@
 #include "hashing/peers/digests.h"
 
 #include <openssl/evp.h>
+
+#define XXH_INLINE_ALL  // libringshift must not need libxxhash at its user's.
 #include <xxhash.h>
 
 #include <array>
