@@ -6,6 +6,7 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -42,7 +43,7 @@ struct SlotRange {
 
 struct Placement {
   std::string algorithm = "ring";     // ring | modulo | slots | jump | rendezvous | maglev | multi-probe |
-                                      // memento | partitions | tokens | bounded-ring
+                                      // memento | partitions | tokens | bounded-ring; or another program's.
   std::string hash = "xxh3";          // xxh3 | murmur3 | fnv1a-64 (finalised); crc16 for slots.
   std::uint32_t points = 256;         // ring, bounded-ring: points per unit of weight. multi-probe: 1.
   std::string hash_tag;               // "" or an open and a close character, such as "{}".
@@ -55,6 +56,9 @@ struct Placement {
   std::vector<std::string> buckets;   // memento: ids by bucket, removed ones too; empty means the members.
   std::vector<std::string> removed;   // memento: the removed ids in the order of their removal.
   std::map<std::string, std::vector<std::uint64_t>> tokens;  // tokens: member id -> its tokens.
+  // Another program's placement (twemproxy, libmemcached, nginx, ...): its other options by its own names,
+  // only those that were given. Its `hash` is "" where it has no choice of one.
+  std::map<std::string, std::string, std::less<>> options;
   bool operator==(const Placement&) const = default;
 };
 

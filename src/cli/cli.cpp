@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   add_serve(app);
   add_resize(app);
   add_up(app);
+  add_vectors(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

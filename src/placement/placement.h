@@ -22,6 +22,7 @@
 #include "placement/modulo.h"
 #include "placement/multi_probe.h"
 #include "placement/partitions.h"
+#include "placement/peers/placement.h"
 #include "placement/rendezvous.h"
 #include "placement/ring.h"
 #include "placement/slots.h"
@@ -30,7 +31,7 @@
 namespace ringshift::placement {
 
 using Algorithm = std::variant<Ring, Modulo, Slots, Jump, Rendezvous, Maglev, MultiProbe, Memento, Partitions,
-                               Tokens, BoundedRing>;
+                               Tokens, BoundedRing, PeerPlacement>;
 
 class Placement {
  public:
@@ -45,12 +46,14 @@ class Placement {
                                                         : hashing::hash64(hash_, tagged));
     }
     if (const auto* slots = std::get_if<Slots>(&algorithm_)) return slots->owner(hashing::crc16(tagged));
+    if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->owner(peer->hash(tagged));
     return owner_of(hashing::hash64(hash_, tagged));
   }
 
-  // What owner_of() takes: the slot for slots, else the placement's 64-bit hash.
+  // What owner_of() takes: the slot for slots, a peer's own hash, else the placement's 64-bit hash.
   [[nodiscard]] std::uint64_t hash(std::string_view tagged) const noexcept {
     if (std::holds_alternative<Slots>(algorithm_)) return hashing::crc16(tagged) & (kSlotCount - 1);
+    if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->hash(tagged);
     return hashing::hash64(hash_, tagged);
   }
   [[nodiscard]] MemberIndex owner_of(std::uint64_t hash) const noexcept {
@@ -68,7 +71,7 @@ class Placement {
   }
 
   [[nodiscard]] const hashing::HashTag& tag() const noexcept { return tag_; }
-  [[nodiscard]] hashing::Hash64 hash_function() const noexcept { return hash_; }  // Not that of slots.
+  [[nodiscard]] hashing::Hash64 hash_function() const noexcept { return hash_; }  // Not of slots and peers.
   [[nodiscard]] const Algorithm& algorithm() const noexcept { return algorithm_; }
 
  private:

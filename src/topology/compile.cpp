@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "placement/peers/catalog.h"
+
 namespace ringshift::topology {
 namespace {
 
@@ -69,13 +71,38 @@ placement::Placement compile_own(hashing::HashTag tag, const Placement& spec,
 
 }  // namespace
 
+placement::peers::Options peer_options(const Placement& placement) {
+  placement::peers::Options options = placement.options;
+  if (!placement.hash.empty()) options["hash"] = placement.hash;
+  return options;
+}
+
+std::vector<placement::peers::Server> peer_servers(
+    const std::vector<Member>& members,
+    const std::function<placement::MemberIndex(std::string_view)>& index_of) {
+  std::vector<placement::peers::Server> servers;
+  servers.reserve(members.size());
+  for (const Member& member : members) {
+    placement::peers::Server server = placement::peers::server_of(member.address);
+    server.label = member.label;
+    server.weight = member.weight;
+    server.index = index_of(member.id);
+    servers.push_back(std::move(server));
+  }
+  return servers;
+}
+
 placement::Placement compile_placement(
     const Placement& placement, const std::vector<Member>& members,
     const std::function<placement::MemberIndex(std::string_view)>& index_of) {
+  const hashing::HashTag tag(placement.hash_tag);
+  if (const auto* peer = placement::peers::find_peer(placement.algorithm)) {
+    const auto servers = peer_servers(members, index_of);
+    return {tag, placement::PeerPlacement(peer->build(peer_options(placement), servers))};
+  }
   std::vector<placement::Member> inputs;
   inputs.reserve(members.size());
   for (const Member& member : members) inputs.push_back({member.id, member.weight, index_of(member.id)});
-  const hashing::HashTag tag(placement.hash_tag);
   if (placement.algorithm != "slots") return compile_own(tag, placement, inputs, index_of);
   if (placement.slots.empty()) return {tag, placement::Slots(inputs)};
   return {tag, placement::Slots(expand(placement.slots, placement::kSlotCount, index_of))};

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "placement/peers/server.h"
+#include "placement/peers/settings.h"
 #include "placement/placement.h"
 #include "ringshift/topology.h"
 
@@ -12,6 +14,12 @@ namespace ringshift::topology {
 // `index_of` gives what the placement answers for an id. REQUIRES: validated.
 [[nodiscard]] placement::Placement compile_placement(
     const Placement& placement, const std::vector<Member>& members,
+    const std::function<placement::MemberIndex(std::string_view)>& index_of);
+
+// The members and options as a peer's placement takes them.
+[[nodiscard]] placement::peers::Options peer_options(const Placement& placement);
+[[nodiscard]] std::vector<placement::peers::Server> peer_servers(
+    const std::vector<Member>& members,
     const std::function<placement::MemberIndex(std::string_view)>& index_of);
 
 }  // namespace ringshift::topology

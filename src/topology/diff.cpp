@@ -100,6 +100,25 @@ Wide hashes_of(std::uint64_t residue, std::uint64_t period) {
   return kCircle / period + (Wide{residue} < kCircle % period ? 1 : 0);
 }
 
+// Two peers' rings over one key hash: by arcs, as our own.
+bool diff_peers(const placement::peers::Peer& from, const placement::peers::Peer& to, const Ids& ids,
+                Diff& diff) {
+  if (from.key_hash().name() != to.key_hash().name()) return false;
+  const auto a = from.arcs(), b = to.arcs();
+  if (a.empty() || b.empty() || a.back().end != b.back().end) return false;
+  Tally tally(Wide{a.back().end} + 1);
+  Wide begin = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Wide end = Wide{std::min(a[i].end, b[j].end)} + 1;
+    tally.add(a[i].member, b[j].member, end - begin);
+    begin = end;
+    if (Wide{a[i].end} < end) ++i;
+    if (Wide{b[j].end} < end) ++j;
+  }
+  tally.finish(ids, diff);
+  return true;
+}
+
 // The circle as points, each owning what lies before it; empty for placements that are not made of arcs.
 std::vector<Point> arcs_of(const placement::Placement& placement) {
   const auto copy = [](const placement::Ring& ring) {
@@ -166,6 +185,10 @@ bool diff_exactly(const placement::Placement& from, const placement::Placement& 
     tally.finish(ids, diff);
     return true;
   }
+  const auto* peer = std::get_if<placement::PeerPlacement>(&from.algorithm());
+  const auto* next_peer = std::get_if<placement::PeerPlacement>(&to.algorithm());
+  if (peer != nullptr && next_peer != nullptr) return diff_peers(peer->peer(), next_peer->peer(), ids, diff);
+  if (peer != nullptr || next_peer != nullptr) return false;  // Hashes of different sizes.
   if (slots != nullptr || other != nullptr || from.hash_function() != to.hash_function()) return false;
   const auto* jump = std::get_if<placement::Jump>(&from.algorithm());
   if (const auto* next = std::get_if<placement::Jump>(&to.algorithm()); jump != nullptr && next != nullptr) {
@@ -263,6 +286,14 @@ Result<Shares> shares(const Spec& spec) {
   } else if (const auto* jump = std::get_if<placement::Jump>(&compiled.algorithm())) {
     whole = jump->members().size();
     for (const MemberIndex owner : jump->members()) amounts[owner] += 1;
+  } else if (const auto* peer = std::get_if<placement::PeerPlacement>(&compiled.algorithm());
+             peer != nullptr && !peer->peer().arcs().empty()) {
+    Wide begin = 0;
+    for (const auto& arc : peer->peer().arcs()) {
+      amounts[arc.member] += Wide{arc.end} + 1 - begin;
+      begin = Wide{arc.end} + 1;
+    }
+    whole = begin;
   } else if (!residues.empty()) {
     for (std::uint64_t r = 0; r < residues.size(); ++r) amounts[residues[r]] += hashes_of(r, residues.size());
   } else if (!arcs.empty()) {

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "placement/peers/catalog.h"
 #include "topology/parse.h"
 #include "topology/validate.h"
 
@@ -88,16 +89,49 @@ Limits read_limits(Reader& reader, const Node& node, const std::string& path) {
   return limits;
 }
 
+// Another program's: its options by its own names, of which validation knows what they may be.
+Placement read_peer_placement(Reader& reader, const Node& node, const std::string& path) {
+  Placement placement;
+  placement.algorithm = node.find("algorithm")->text;
+  const auto* peer = placement::peers::find_peer(placement.algorithm);
+  const auto* hash = peer->find("hash");
+  placement.hash = hash == nullptr ? "" : std::string(hash->fallback);
+  for (std::size_t i = 0; i < node.items.size() && !reader.failed(); ++i) {
+    const std::string& name = node.names[i];
+    const std::string value = reader.scalar(node.items[i], join(path, name));
+    if (name == "algorithm") continue;
+    if (name == "hash" && hash != nullptr) {
+      placement.hash = value;
+    } else if (name == "hash_tag" && peer->hash_tag) {
+      placement.hash_tag = value;
+    } else {
+      placement.options[name] = value;
+    }
+  }
+  return placement;
+}
+
+// Our own algorithms first, as kOwnAlgorithms has them, then the peers'.
+std::vector<std::string_view> algorithm_names() {
+  std::vector<std::string_view> names(kOwnAlgorithms.begin(), kOwnAlgorithms.end());
+  for (const auto& peer : placement::peers::catalog()) names.push_back(peer.name);
+  return names;
+}
+
 }  // namespace
 
 Placement read_placement(Reader& reader, const Node& node, const std::string& path) {
   Placement placement;
+  if (const Node* algorithm = node.find("algorithm");
+      algorithm != nullptr && placement::peers::find_peer(algorithm->text) != nullptr) {
+    return read_peer_placement(reader, node, path);
+  }
   if (!reader.map(node, path,
                   {"algorithm", "hash", "points", "hash_tag", "slots", "table_size", "probes", "epsilon",
                    "partitions", "table", "buckets", "removed", "tokens"})) {
     return placement;
   }
-  if (const auto algorithm = reader.word(node, path, "algorithm", kOwnAlgorithms)) {
+  if (const auto algorithm = reader.word(node, path, "algorithm", algorithm_names())) {
     placement.algorithm = kOwnAlgorithms[*algorithm];
   }
   if (placement.algorithm == "slots") {  // As Redis Cluster does it, unless the spec says otherwise.

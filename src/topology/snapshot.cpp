@@ -162,6 +162,9 @@ std::vector<std::string> Snapshot::explain(std::string_view key) const {
     out.push_back(fmt::format("point {:016x}, number {} of {}{}, of {}", ring->points()[point].hash, point,
                               ring->size(), first == ring->size() ? " (past the end: wraps)" : "",
                               id(ring->points()[point].member)));
+  } else if (const auto* peer = std::get_if<placement::PeerPlacement>(&placement.algorithm())) {
+    out.push_back(fmt::format("hash {:08x} ({})", hash, peer->peer().key_hash().name()));
+    out.push_back(peer->peer().explain(hash));
   } else if (const auto* modulo = std::get_if<placement::Modulo>(&placement.algorithm())) {
     out.push_back(fmt::format("hash {:016x} ({})", hash, name));
     out.push_back(

@@ -4,11 +4,88 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "placement/peers/catalog.h"
 #include "placement/ring.h"
+#include "ringshift/diff.h"
+#include "topology/compile.h"
 #include "topology/reader.h"
 #include "topology/validate.h"
 
 namespace ringshift::topology {
+
+namespace {
+
+// The keys fall onto the members by chance, so a small difference says nothing.
+constexpr double kSkewWorthSaying = 1.5;
+
+std::string measured_skew(const Spec& spec) {
+  const Result<Shares> measured = shares(spec);
+  if (!measured || measured->shares.empty()) return {};
+  double total = 0;
+  for (const Member& member : spec.members) total += member.weight;
+  std::size_t worst = 0;
+  double skew = 0;
+  for (std::size_t i = 0; i < spec.members.size(); ++i) {
+    const double due = spec.members[i].weight / total;
+    if (measured->shares[i] / due <= skew) continue;
+    skew = measured->shares[i] / due;
+    worst = i;
+  }
+  return fmt::format("{} takes {:.1f} % of the keys, {:.2f} times its part ({})",
+                     shown(spec.members[worst].id), measured->shares[worst] * 100, skew,
+                     measured->exact ? "exact, by arcs" : "of 1,000,000 sampled keys");
+}
+
+// Members that the peer's rounding leaves without a key, and what is bad about the peer's own way.
+void warn_of_peer(const Spec& spec, std::vector<std::string>& out) {
+  const auto* peer = placement::peers::find_peer(spec.placement.algorithm);
+  if (peer == nullptr || spec.members.empty()) return;
+  placement::MemberIndex next = 0;
+  const auto compiled =
+      compile_placement(spec.placement, spec.members, [&](std::string_view) { return next++; });
+  const auto& built = std::get<placement::PeerPlacement>(compiled.algorithm()).peer();
+  const auto* ring = dynamic_cast<const placement::peers::RingPeer*>(&built);
+  const std::string skew = measured_skew(spec);
+  if (ring != nullptr && built.key_hash().bits() < 31 && spec.members.size() > 1) {
+    out.push_back(
+        fmt::format("placement.hash: {} gives {} bits, and the ring's points have 32: nearly all keys go to "
+                    "one member; {}",
+                    spec.placement.hash, built.key_hash().bits(), skew));
+  }
+  if (ring != nullptr) {
+    std::vector<std::uint64_t> points(spec.members.size(), 0);
+    for (const auto& point : ring->ring().points()) ++points[point.member];
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (points[i] != 0) continue;
+      out.push_back(
+          fmt::format("members: the weight {} of {} rounds to no points, as {} rounds it: it gets no key",
+                      spec.members[i].weight, shown(spec.members[i].id), peer->name));
+    }
+    const bool equal = std::ranges::all_of(
+        spec.members, [&](const Member& member) { return member.weight == spec.members[0].weight; });
+    if (equal && std::ranges::all_of(points, [](std::uint64_t each) { return each == 156; })) {
+      out.push_back(
+          fmt::format("members: {} equal members have 156 points each and not 160, by {}'s rounding of "
+                      "fractions: with one "
+                      "member more or less other keys move too",
+                      spec.members.size(), peer->name));
+    }
+  }
+  if (spec.placement.algorithm == "article-go" && spec.placement.hash == "fnv1a") {
+    out.push_back("placement.hash: FNV-1a without a finaliser puts a member's points side by side: " + skew);
+  } else if (built.key_hash().bits() >= 31) {
+    const Result<Shares> measured = shares(spec);
+    double total = 0;
+    for (const Member& member : spec.members) total += member.weight;
+    for (std::size_t i = 0; measured && i < spec.members.size(); ++i) {
+      if (measured->shares[i] <= kSkewWorthSaying * spec.members[i].weight / total) continue;
+      out.push_back("placement: the members' loads are uneven: " + skew);
+      break;
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> warnings(const Spec& spec) {
   constexpr double kSkew = 20;              // A member this much heavier than another is rarely meant.
@@ -50,6 +127,7 @@ std::vector<std::string> warnings(const Spec& spec) {
                       shown(low->id), points));
     }
   }
+  if (!check_spec(spec)) warn_of_peer(spec, out);
   if (spec.placement.algorithm == "modulo") {
     out.push_back(
         "placement.algorithm: with modulo nearly every key moves when the members change: ring moves the "

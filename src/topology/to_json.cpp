@@ -2,13 +2,32 @@
 // give equal bytes and a digest says whether two routers obey the same document.
 #include <nlohmann/json.hpp>
 
+#include "base/encoding.h"
 #include "hashing/sha256.h"
+#include "placement/peers/catalog.h"
 #include "ringshift/topology.h"
 
 namespace ringshift::topology {
 namespace {
 
 using nlohmann::json;  // Its objects are std::map: sorted by key.
+
+// A peer's: only what it has and what was given. A number and a flag are written as such.
+json of_peer(const Placement& placement) {
+  json out = {{"algorithm", placement.algorithm}};
+  if (!placement.hash.empty()) out["hash"] = placement.hash;
+  if (!placement.hash_tag.empty()) out["hash_tag"] = placement.hash_tag;
+  for (const auto& [name, value] : placement.options) {
+    if (const auto number = base::parse_u64(value); number && std::to_string(*number) == value) {
+      out[name] = *number;
+    } else if (value == "true" || value == "false") {
+      out[name] = value == "true";
+    } else {
+      out[name] = value;
+    }
+  }
+  return out;
+}
 
 json of(const std::vector<SlotRange>& ranges) {
   json out = json::array();
@@ -32,6 +51,7 @@ void add_options(const Placement& placement, json& out) {
 }
 
 json of(const Placement& placement) {
+  if (placement::peers::find_peer(placement.algorithm) != nullptr) return of_peer(placement);
   json out = {{"algorithm", placement.algorithm},
               {"hash", placement.hash},
               {"points", placement.points},

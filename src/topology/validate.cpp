@@ -9,8 +9,10 @@
 #include <unordered_set>
 
 #include "hashing/hash64.h"
+#include "placement/peers/catalog.h"
 #include "placement/ring.h"
 #include "placement/slots.h"
+#include "topology/compile.h"
 #include "topology/reader.h"
 
 namespace ringshift::topology {
@@ -114,11 +116,62 @@ Found check_hash_tag(const std::string& tag, const std::string& path) {
       fmt::format("{} is not a hash tag: write an open and a close character, such as \"{{}}\"", shown(tag))};
 }
 
+std::string peer_names() {
+  std::string names;
+  for (const auto& peer : placement::peers::catalog())
+    names += (names.empty() ? "" : ", ") + std::string(peer.name);
+  return names;
+}
+
+// Another program's: its own options, and nothing of ours.
+Found check_peer(const placement::peers::Entry& peer, const Placement& placement, const std::string& path) {
+  if (const auto* hash = peer.find("hash"); hash != nullptr && placement.hash.empty()) {
+    return Problem{join(path, "hash"),
+                   fmt::format("is empty: {}'s own default is {}", peer.name, hash->fallback)};
+  }
+  if (const auto wrong = placement::peers::check(peer, peer_options(placement))) {
+    return Problem{join(path, wrong->option), wrong->message};
+  }
+  if (!placement.hash_tag.empty() && !peer.hash_tag) {
+    return Problem{join(path, "hash_tag"), fmt::format("{} has no hash tags: remove it", peer.name)};
+  }
+  if (!placement.slots.empty()) {
+    return Problem{join(path, "slots"), fmt::format("{} has no slot table: remove it", peer.name)};
+  }
+  Placement plain;
+  plain.algorithm = placement.algorithm;
+  plain.hash = placement.hash;
+  plain.hash_tag = placement.hash_tag;
+  plain.options = placement.options;
+  if (plain != placement) {
+    return Problem{path,
+                   fmt::format("{} takes none of the options of our own placements: remove them", peer.name)};
+  }
+  return check_hash_tag(placement.hash_tag, join(path, "hash_tag"));
+}
+
+Found check_peer_members(const Placement& placement, const std::vector<Member>& members,
+                         const std::string& path) {
+  const auto* peer = placement::peers::find_peer(placement.algorithm);
+  if (peer == nullptr) return {};
+  const auto servers = peer_servers(members, [](std::string_view) { return placement::MemberIndex{0}; });
+  const auto wrong = placement::peers::check(*peer, std::span(servers));
+  if (!wrong) return {};
+  return Problem{at(path, wrong->position) + (wrong->label ? ".label" : ".weight"),
+                 fmt::format("(member {}) {}", shown(members[wrong->position].id), wrong->message)};
+}
+
 Found check_placement(const Placement& placement, const std::string& path) {
   const std::string& algorithm = placement.algorithm;
+  if (const auto* peer = placement::peers::find_peer(algorithm)) return check_peer(*peer, placement, path);
+  if (!placement.options.empty()) {
+    return Problem{join(path, placement.options.begin()->first),
+                   fmt::format("{} has no such option", algorithm)};
+  }
   if (std::ranges::find(kOwnAlgorithms, algorithm) == kOwnAlgorithms.end()) {
     return Problem{join(path, "algorithm"),
-                   fmt::format("{} is not one of {}", shown(algorithm), fmt::join(kOwnAlgorithms, ", "))};
+                   fmt::format("{} is not one of {}, and no other program's that is known: {}",
+                               shown(algorithm), fmt::join(kOwnAlgorithms, ", "), peer_names())};
   }
   if (algorithm == "slots" ? placement.hash != "crc16" : !hashing::hash64_named(placement.hash)) {
     return Problem{join(path, "hash"),
@@ -167,6 +220,7 @@ Found check_side(const Placement& placement, const std::vector<Member>& members,
   const std::string path = join(base, "placement");
   if (Found found = check_placement(placement, path)) return found;
   if (Found found = check_members(members, placement, join(base, "members"))) return found;
+  if (Found found = check_peer_members(placement, members, join(base, "members"))) return found;
   if (placement.algorithm == "slots" && !placement.slots.empty()) {
     if (Found found =
             check_ranges(placement.slots, placement::kSlotCount, "slot", members, join(path, "slots")))

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "placement/placement.h"
 
@@ -34,20 +35,21 @@ TEST(Jump, PublishedValues) {
 
 TEST(Every, OwnsNothingWithoutMembers) {
   const std::vector<Member> none;
-  const std::vector<Algorithm> all{Ring(none, 8),
-                                   Jump(none),
-                                   Rendezvous(none),
-                                   Maglev(none, 7),
-                                   MultiProbe(none, 1, 3),
-                                   Memento({}, {}),
-                                   Partitions(std::vector<MemberIndex>{}),
-                                   Tokens({}),
-                                   BoundedRing(none, 8, 0.25)};
-  for (const Algorithm& one : all) {
-    const Placement placement({}, one);
-    EXPECT_EQ(placement.owner("key"), kNoMember) << one.index();
+  Algorithm all[] = {Ring(none, 8),
+                     Jump(none),
+                     Rendezvous(none),
+                     Maglev(none, 7),
+                     MultiProbe(none, 1, 3),
+                     Memento({}, {}),
+                     Partitions(std::vector<MemberIndex>{}),
+                     Tokens({}),
+                     BoundedRing(none, 8, 0.25)};
+  for (Algorithm& one : all) {
+    const Placement placement({}, std::move(one));
+    const std::size_t index = placement.algorithm().index();
+    EXPECT_EQ(placement.owner("key"), kNoMember) << index;
     placement.walk(1, [&](MemberIndex) {
-      ADD_FAILURE() << one.index();
+      ADD_FAILURE() << index;
       return true;
     });
   }
