@@ -44,7 +44,8 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
   registry_options.port = address->port;
   registry_options.database = options.data_dir + "/registry.db";
   auto registry = registry::Server::start(registry_options);
-  if (!registry) return std::unexpected(registry.error());
+  if (!registry)
+    return fail(registry.error().kind, "registry (--registry-listen): " + registry.error().message);
   impl->registry = std::move(*registry);
   impl->flags.registry = impl->registry->url();
   impl->flags.cluster = options.cluster;

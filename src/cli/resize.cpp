@@ -46,6 +46,17 @@ std::unique_ptr<coord::Coordinator> open(const Flags& flags) {
 
 coord::ClusterKeys keys_of(const Flags& flags) { return flags.registry.keys(); }
 
+// A cluster that the registry does not know has no status, rather than an idle one.
+void require_cluster(coord::Coordinator& coordinator, const Flags& flags) {
+  const Result<std::optional<coord::KeyValue>> spec = coordinator.get(keys_of(flags).spec());
+  if (!spec) end_with(kFailed, spec.error().message);
+  if (*spec) return;
+  end_with(kFailed,
+           fmt::format("the registry at {} has no cluster '{}' in namespace '{}': check --cluster and "
+                       "--namespace, or apply a spec",
+                       flags.registry.registry, flags.registry.cluster, flags.registry.name_space));
+}
+
 std::string describe(const ResizeStatus& s) {
   std::string line = s.state;
   if (s.state == "idle")
@@ -129,6 +140,7 @@ void start(Flags& flags) {
 
 void show_status(const Flags& flags) {
   const auto coordinator = open(flags);
+  require_cluster(*coordinator, flags);
   const Result<ResizeStatus> status = read_status(*coordinator, keys_of(flags));
   if (!status) end_with(kFailed, status.error().message);
   std::fputs((flags.json ? to_json(*status) + "\n" : describe(*status)).c_str(), stdout);
@@ -136,6 +148,7 @@ void show_status(const Flags& flags) {
 
 void watch(const Flags& flags) {
   const auto coordinator = open(flags);
+  require_cluster(*coordinator, flags);
   if (const int status = follow(*coordinator, flags); status != kDone) throw CLI::RuntimeError(status);
 }
 

@@ -1,5 +1,5 @@
-// XXH3-64 inlined, for the few places where a call costs as much as the hash: key -> owner. Everything else uses
-// xxh3.h, which compiles in a fraction of the time. The same values.
+// XXH3-64 inlined, for the few places where a call costs as much as the hash: key -> owner. Everything else
+// uses xxh3.h, which compiles in a fraction of the time. The same values.
 #pragma once
 #include <cstdint>
 #include <string_view>

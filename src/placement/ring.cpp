@@ -68,12 +68,11 @@ Ring::Ring(std::vector<Point> points) {
 }
 
 // Two counting passes over the top bits: the first cuts the circle into parts that fit the nearest cache, the
-// second sorts within a part, and leaves next to nothing to an insertion sort. (One pass over as many buckets as
-// points misses the cache for each point, twice.)
+// second sorts within a part, and leaves next to nothing to an insertion sort. (One pass over as many buckets
+// as points misses the cache for each point, twice.)
 void Ring::place(std::vector<Point> unsorted, std::span<const Member> members) {
   constexpr std::size_t kPartPoints = 128, kParts = 4096, kCells = 256;
-  const std::size_t parts =
-      std::bit_ceil(std::clamp<std::size_t>(unsorted.size() / kPartPoints, 2, kParts));
+  const std::size_t parts = std::bit_ceil(std::clamp<std::size_t>(unsorted.size() / kPartPoints, 2, kParts));
   const int part_shift = 64 - std::countr_zero(parts), cell_shift = part_shift - 8;
   std::vector<std::uint32_t> ends(parts + 1);
   for (const Point& point : unsorted) ++ends[(point.hash >> part_shift) + 1];

@@ -1,16 +1,17 @@
 // Ring placement: every member owns many points on a 64-bit circle, and a key belongs to the first point at
 // or after its hash, wrapping past the end.
 //
-// Point i of a member is the hash (XXH3-64 unless said otherwise) of its id, a zero byte and i as little-endian
-// u32, for i in 0..round(points_per_weight * weight)-1. So a member's points depend on nothing but itself: a
-// change of membership or weight moves keys only to or from the member that changed.
+// Point i of a member is the hash (XXH3-64 unless said otherwise) of its id, a zero byte and i as
+// little-endian u32, for i in 0..round(points_per_weight * weight)-1. So a member's points depend on nothing
+// but itself: a change of membership or weight moves keys only to or from the member that changed.
 //
 // Invariant: points_ is sorted by (hash, id) and fixed once built, so the order in which members arrive never
 // matters, even when points collide (then the smaller id owns the arc).
 // Threads: immutable after construction. Cost: owner() is O(1) expected through an index of equal buckets
 // over the top bits, at least four a point, most of which name their owner directly; its answer is the sorted
-// array's, exactly. It needs hashes that are spread evenly: points that crowd in one bucket (tokens by hand) are
-// searched one by one. Build: two counting passes, O(points). Memory: 16 bytes a point and 9 to 18 of index.
+// array's, exactly. It needs hashes that are spread evenly: points that crowd in one bucket (tokens by hand)
+// are searched one by one. Build: two counting passes, O(points). Memory: 16 bytes a point and 9 to 18 of
+// index.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -35,8 +36,8 @@ class Ring {
   // A circle of these points. REQUIRES: their hashes are unique.
   explicit Ring(std::vector<Point> points);
 
-  // What a change of members makes of a ring, without hashing or sorting what stays: equal, point for point, to
-  // a ring built anew. `renumber[i]` is what index i of `previous` is called now, kNoMember when it left;
+  // What a change of members makes of a ring, without hashing or sorting what stays: equal, point for point,
+  // to a ring built anew. `renumber[i]` is what index i of `previous` is called now, kNoMember when it left;
   // `added` are new or have a new weight (then the old one left). `id_of` names members by their new index,
   // for ties. REQUIRES: points_per_weight and hash are those of `previous`. O(points), sequential.
   template <class IdOf>
@@ -49,8 +50,8 @@ class Ring {
     for (Point point : previous.points()) {
       point.member = renumber[point.member];
       if (point.member == kNoMember) continue;
-      while (next != end &&
-             (next->hash < point.hash || (next->hash == point.hash && id_of(next->member) < id_of(point.member))))
+      while (next != end && (next->hash < point.hash ||
+                             (next->hash == point.hash && id_of(next->member) < id_of(point.member))))
         points_.push_back(*next++);
       points_.push_back(point);
     }
@@ -109,9 +110,9 @@ class Ring {
 
   // Sorted by (hash, id). One more at the end, {2^64-1, owner of the first}, makes wrapping free.
   std::vector<Point> points_;
-  // One entry a bucket, in two bytes so that a thousand members' index stays in the cache: with no point in the
-  // bucket the owner of all of it; else kIndirect + the distance of its first point from its group's first
-  // (or, should that not fit, from a point before it: the search only takes longer).
+  // One entry a bucket, in two bytes so that a thousand members' index stays in the cache: with no point in
+  // the bucket the owner of all of it; else kIndirect + the distance of its first point from its group's
+  // first (or, should that not fit, from a point before it: the search only takes longer).
   std::vector<std::uint16_t> buckets_;
   std::vector<std::uint32_t> groups_;  // The first point in or after each group.
   int shift_ = 63;

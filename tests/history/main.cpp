@@ -72,5 +72,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "history_run: no proxy of %s could be reached\n", proxies.c_str());
     return 1;
   }
+  if (result.operations == result.not_executed) {
+    std::fprintf(stderr, "history_run: not one operation was executed: this shows nothing\n");
+    return 1;
+  }
   return result.clean() ? 0 : 1;
 }
