@@ -327,7 +327,6 @@ Status Leader::start(const Request& request) {
   checkpoint_->allow_foreign = request.allow_foreign;
   checkpoint_->target = *request.spec;
   status_ = ResizeStatus{};
-  status_.request_id = request.id;
   status_.id = id;
   pulls_seen_.clear();
   pulled_bytes_seen_.clear();
@@ -344,6 +343,7 @@ Status Leader::start(const Request& request) {
   }
   base::log(LogLevel::info, "resize {} begins: {} members to {}", id, topology_->spec.members.size(),
             checkpoint_->target.members.size());
+  status_.request_id = request.id;  // Only now is it accepted.
   tell(true);
   return {};
 }
