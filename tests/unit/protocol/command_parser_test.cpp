@@ -21,7 +21,7 @@ const std::vector<Case> kCases = {
     {"one command", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "[GET][k];"},
     {"two commands", "*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n", "[PING];[PING];"},
     {"empty arguments", "*2\r\n$0\r\n\r\n$0\r\n\r\n", "[][];"},
-    {"binary arguments", std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 26),
+    {"binary arguments", std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 23),
      std::string("[GET][\r\n\0*];", 12)},
     {"empty arrays are skipped", "*0\r\n*-5\r\n*-1\r\n*1\r\n$4\r\nPING\r\n", "[PING];"},
     {"the line end's second byte is not looked at", "*1\rX$4\rXPINGXX", "[PING];"},
