@@ -129,7 +129,7 @@ void libmemcached_weighted_ketama(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(memcached_generate_hash(client, key(i++).data(), kKeyBytes));
   memcached_free(client);
 }
-BENCHMARK(libmemcached_weighted_ketama)->Arg(10)->Arg(100)->Arg(1000);
+BENCHMARK(libmemcached_weighted_ketama)->Arg(10)->Arg(100);  // It aborts the process above 100 servers.
 #endif
 
 // As above, through the public interface and with a hash tag.
