@@ -3,11 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <cstdio>
 #include <memory>
 
-#include "base/log.h"
 #include "cli/cli.h"
+#include "cli/server.h"
 #include "http/server.h"
 #include "registry/server.h"
 
@@ -20,19 +19,13 @@ struct Flags {
 };
 
 void serve(const Flags& flags) {
-  // Blocked before any thread starts, so that every thread leaves them to sigwait below.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-
+  const Signals signals{SIGTERM, SIGINT};  // Before any thread starts.
   const auto address = http::parse_host_port(flags.listen);
   if (!address) {
     report("--listen: " + address.error().message);
     throw CLI::RuntimeError(kBadUsage);
   }
-  base::set_log_sink(base::LogLevel::info, [](base::LogLevel, std::string_view line) { report(line); });
+  log_to_stderr(base::LogLevel::info);
   auto server = registry::Server::start({address->host, address->port, flags.data});
   if (!server) {
     report(server.error().message);
@@ -40,10 +33,8 @@ void serve(const Flags& flags) {
   }
   const std::string host =
       address->host.find(':') == std::string::npos ? address->host : "[" + address->host + "]";
-  fmt::print("ready: registry listening on {}:{}\n", host, (*server)->port());
-  std::fflush(stdout);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  announce("registry", fmt::format("{}:{}", host, (*server)->port()));
+  static_cast<void>(signals.wait());
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ struct Flags {
   std::string spec;
   std::vector<double> steps;
   bool wait = false;
-  bool yes = false;
   bool allow_foreign = false;
   bool force = false;
   bool json = false;
@@ -192,7 +191,6 @@ void add_resize(CLI::App& app) {
       ->delimiter(',')
       ->default_str("1,10,50,100");
   begin->add_flag("--wait", flags->wait, "Follow the resize until it ends");
-  begin->add_flag("--yes", flags->yes, "Do not ask (there is no question yet; accepted for scripts)");
   begin->add_flag("--allow-foreign", flags->allow_foreign,
                   "Start although clients that are not ours are connected to members");
   begin->add_flag(

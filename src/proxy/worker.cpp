@@ -1,5 +1,6 @@
 #include "proxy/worker.h"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -7,9 +8,9 @@
 #include <mutex>
 #include <utility>
 
-#include "base/encoding.h"
 #include "base/log.h"
 #include "proxy/session.h"
+#include "transfer/steps.h"
 
 namespace ringshift::proxy {
 namespace {
@@ -17,26 +18,6 @@ namespace {
 using telemetry::Counter;
 
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
-
-struct Stamp {
-  std::uint64_t epoch = 0, step = 0;
-  std::string_view run_id;
-};
-
-// "epoch.step.state.run_id"; nullopt when it is not of this form.
-std::optional<Stamp> parse_stamp(std::string_view text) {
-  std::string_view fields[3];
-  for (std::string_view& field : fields) {
-    const std::size_t dot = text.find('.');
-    if (dot == std::string_view::npos) return std::nullopt;
-    field = text.substr(0, dot);
-    text.remove_prefix(dot + 1);
-  }
-  const auto epoch = base::parse_u64(fields[0]);
-  const auto step = base::parse_u64(fields[1]);
-  if (!epoch || !step) return std::nullopt;
-  return Stamp{*epoch, *step, text};
-}
 
 }  // namespace
 
@@ -164,10 +145,11 @@ bool Worker::stamp_matches(std::string_view member_id, const std::optional<std::
   const topology::Fence& fence = snapshot_->topology().fence;
   if (fence.epoch == 0) return !stamp;
   if (!stamp) return false;
-  const auto parsed = parse_stamp(*stamp);
+  const auto parsed = transfer::step_of_stamp(*stamp);
   const auto bound = fence.run_ids.find(std::string(member_id));
   return parsed && bound != fence.run_ids.end() && parsed->epoch == fence.epoch &&
-         parsed->step == fence.step && parsed->run_id == bound->second && bound->second == run_id;
+         parsed->step == fence.step && bound->second == run_id &&
+         stamp->ends_with(fmt::format(".{}", run_id));
 }
 
 void Worker::confirm(std::function<void(bool)> done) {
