@@ -119,22 +119,28 @@ void Session::dispatch_routed(const Command& command) {
 
 // The whole command, which names this one key.
 void Session::send_one(const Command& command, std::string_view key) {
-  const topology::Route route = worker_.snapshot().route(key);
-  const std::uint64_t tag = take_number() * 2 + (&command == kGet ? 1 : 0);
-  if (between_members(route, key)) [[unlikely]] {
-    worker_.dual().submit({.bytes = std::string(parser_.raw()),
-                           .key = std::string(key),
-                           .access = access_of(command),
-                           .resp = resp_,
-                           .sink = this,
-                           .tag = tag});
+  Upstream* upstream = worker_.upstream_of(key);
+  if (upstream == nullptr) [[unlikely]] {
+    refuse(kNoRoute);
     return;
   }
-  worker_.pool().at(route.member, resp_).send(parser_.raw(), *this, tag);
+  const topology::Route route = upstream->snapshot().route(key);
+  const std::uint64_t tag = take_number() * 2 + (&command == kGet ? 1 : 0);
+  if (between_members(*upstream, route, key)) [[unlikely]] {
+    upstream->dual().submit({.bytes = std::string(parser_.raw()),
+                             .key = std::string(key),
+                             .access = access_of(command),
+                             .resp = resp_,
+                             .sink = this,
+                             .tag = tag});
+    return;
+  }
+  upstream->pool().at(route.member, resp_).send(parser_.raw(), *this, tag);
 }
 
-bool Session::between_members(const topology::Route& route, std::string_view key) {
-  return route.state != topology::KeyState::settled || (worker_.dual().busy() && worker_.dual().pending(key));
+bool Session::between_members(Upstream& upstream, const topology::Route& route, std::string_view key) {
+  return route.state != topology::KeyState::settled ||
+         (upstream.dual().busy() && upstream.dual().pending(key));
 }
 
 void Session::dispatch_split(const Command& command) {
@@ -145,7 +151,7 @@ void Session::dispatch_split(const Command& command) {
     return;
   }
   SplitScratch& scratch = worker_.split_scratch();
-  scratch.begin(worker_.snapshot().members().size());
+  scratch.begin();
   std::vector<std::uint32_t> part_of_key;
   part_of_key.reserve((count - 1) / step);
   for (std::size_t i = 1; i < count; i += step) {
@@ -154,9 +160,15 @@ void Session::dispatch_split(const Command& command) {
       refuse(kReservedKey);
       return;
     }
-    const topology::Route route = worker_.snapshot().route(key);
-    const std::uint32_t part =
-        between_members(route, key) ? scratch.lone_part(i) : scratch.part_of(route.member);
+    Upstream* upstream = worker_.upstream_of(key);
+    if (upstream == nullptr) {
+      refuse(kNoRoute);
+      return;
+    }
+    const topology::Route route = upstream->snapshot().route(key);
+    const std::uint32_t part = between_members(*upstream, route, key)
+                                   ? scratch.lone_part(*upstream, i)
+                                   : scratch.part_of(*upstream, route.member);
     part_of_key.push_back(part);
     for (std::size_t j = i; j < i + step; ++j) scratch.add_argument(part, parser_.argument(j));
   }
@@ -170,21 +182,22 @@ void Session::dispatch_split(const Command& command) {
 void Session::send_parts(const Command& command, std::vector<std::uint32_t> part_of_key) {
   SplitScratch& scratch = worker_.split_scratch();
   const std::uint64_t number = take_number();
-  slot(number).split = std::make_unique<Split>(*this, number, command, resp_);
-  Split& split = *slot(number).split;
+  auto owned = std::make_unique<Split>(*this, number, command, resp_);
+  Split& split = *owned;
+  slot(number).task = std::move(owned);
   split.expect(scratch.size(), std::move(part_of_key));
   for (std::uint32_t part = 0; part < scratch.size(); ++part) {
     const std::string_view bytes = scratch.command(part, command.name);
     if (scratch[part].member != topology::kNoMember) {
-      worker_.pool().at(scratch[part].member, resp_).send(bytes, split, part);
+      scratch[part].upstream->pool().at(scratch[part].member, resp_).send(bytes, split, part);
       continue;
     }
-    worker_.dual().submit({.bytes = std::string(bytes),
-                           .key = std::string(parser_.argument(scratch[part].key)),
-                           .access = access_of(command),
-                           .resp = resp_,
-                           .sink = &split,
-                           .tag = part});
+    scratch[part].upstream->dual().submit({.bytes = std::string(bytes),
+                                           .key = std::string(parser_.argument(scratch[part].key)),
+                                           .access = access_of(command),
+                                           .resp = resp_,
+                                           .sink = &split,
+                                           .tag = part});
   }
 }
 

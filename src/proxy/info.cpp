@@ -77,13 +77,15 @@ std::string_view phase_of(const topology::Topology& topology) {
 }
 
 void topology_section(std::string& out, const Session& session) {
-  const topology::Snapshot& snapshot = session.worker().snapshot();
   line(out, "# Topology");
-  line(out, "cluster:{}", snapshot.topology().spec.cluster);
-  line(out, "topology_version:{}", to_string(snapshot.version));
-  line(out, "topology_digest:{}", snapshot.digest);
-  line(out, "members:{}", snapshot.members().size());
-  line(out, "resize_phase:{}", phase_of(snapshot.topology()));
+  for (const auto& upstream : session.worker().upstreams()) {
+    const topology::Snapshot& snapshot = upstream->snapshot();
+    line(out, "cluster:{}", snapshot.topology().spec.cluster);
+    line(out, "topology_version:{}", to_string(snapshot.version));
+    line(out, "topology_digest:{}", snapshot.digest);
+    line(out, "members:{}", snapshot.members().size());
+    line(out, "resize_phase:{}", phase_of(snapshot.topology()));
+  }
 }
 
 struct Section {

@@ -44,19 +44,23 @@ struct Proxy::Impl {
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::thread> threads;
 
+  struct Applied {
+    std::vector<topology::Version> by_worker;
+    topology::Version reported;
+    std::function<void(topology::Version)> callback;
+  };
   std::mutex applied_mutex;
-  std::vector<topology::Version> applied;  // Of each worker. This and the next two: guarded by applied_mutex.
-  topology::Version reported;
-  std::function<void(topology::Version)> on_applied;
+  std::vector<Applied> applied;  // Of each cluster. Guarded by applied_mutex.
 
-  void worker_applied(std::size_t worker, topology::Version version) {
+  void worker_applied(std::size_t worker, std::size_t cluster, topology::Version version) {
     const std::lock_guard lock(applied_mutex);
+    Applied& of = applied[cluster];
     // A worker's drains may end out of order; the newest counts, since it covers the older ones.
-    applied[worker] = std::max(applied[worker], version);
-    const topology::Version lowest = *std::ranges::min_element(applied);
-    if (lowest <= reported) return;
-    reported = lowest;
-    if (on_applied) on_applied(lowest);
+    of.by_worker[worker] = std::max(of.by_worker[worker], version);
+    const topology::Version lowest = *std::ranges::min_element(of.by_worker);
+    if (lowest <= of.reported) return;
+    of.reported = lowest;
+    if (of.callback) of.callback(lowest);
   }
 };
 
@@ -66,23 +70,31 @@ Proxy::~Proxy() { stop(); }
 
 Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::shared_ptr<Holder> holder,
                                             Authority* authority) {
+  std::vector<ServedCluster> clusters;
+  clusters.push_back({"", std::move(holder), authority});
+  return start(std::move(options), std::move(clusters));
+}
+
+Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedCluster> clusters,
+                                            RouteTable routes) {
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
   if (const Status free = check_port_is_free(options.listen); !free) return std::unexpected(free.error());
   auto impl = std::make_unique<Impl>();
   Impl& self = *impl;
   self.shared.options = std::move(options);
-  self.shared.holder = std::move(holder);
-  self.shared.authority = authority;
+  self.shared.clusters = std::move(clusters);
+  self.shared.routes = std::move(routes);
   self.shared.address = self.shared.options.listen;
-  self.shared.applied = [&self](std::size_t worker, topology::Version version) {
-    self.worker_applied(worker, version);
+  self.shared.applied = [&self](std::size_t worker, std::size_t cluster, topology::Version version) {
+    self.worker_applied(worker, cluster, version);
   };
   self.shared.stats = [&self] {
     telemetry::Totals totals{};
     for (const auto& worker : self.workers) worker->counters().add_to(totals);
     return totals;
   };
-  self.applied.resize(self.shared.options.threads);
+  self.applied.resize(self.shared.clusters.size());
+  for (Impl::Applied& of : self.applied) of.by_worker.resize(self.shared.options.threads);
   const bool is_unix = self.shared.address.starts_with("unix:");
   for (std::size_t i = 0; i < self.shared.options.threads; ++i) {
     auto worker = std::make_unique<Worker>(i, self.shared);
@@ -106,10 +118,11 @@ void Proxy::notify() {
   for (const auto& worker : impl_->workers) worker->post([&worker = *worker] { worker.adopt_newest(); });
 }
 
-void Proxy::set_on_applied(std::function<void(topology::Version)> callback) {
+void Proxy::set_on_applied(std::function<void(topology::Version)> callback, std::size_t cluster) {
   const std::lock_guard lock(impl_->applied_mutex);
-  impl_->on_applied = std::move(callback);
-  if (impl_->on_applied && impl_->reported != topology::Version{}) impl_->on_applied(impl_->reported);
+  Impl::Applied& of = impl_->applied[cluster];
+  of.callback = std::move(callback);
+  if (of.callback && of.reported != topology::Version{}) of.callback(of.reported);
 }
 
 telemetry::Totals Proxy::stats() const { return impl_->shared.stats(); }

@@ -10,7 +10,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "proxy/routes.h"
 #include "ringshift/error.h"
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
@@ -44,12 +46,24 @@ class Authority {
   virtual void confirm(std::function<void(bool)> done) = 0;
 };
 
+// One cluster behind the listener.
+struct ServedCluster {
+  using Holder = topology::SnapshotHolder<topology::Snapshot>;
+  std::string name;
+  std::shared_ptr<Holder> holder;
+  // Null: a static cluster, whose members bear no stamp. Must outlive the proxy.
+  Authority* authority = nullptr;
+};
+
 class Proxy {
  public:
-  using Holder = topology::SnapshotHolder<topology::Snapshot>;
+  using Holder = ServedCluster::Holder;
 
-  // Serves when it returns. `authority` null: a static cluster, whose members bear no stamp. It must outlive
-  // the proxy.
+  // Serves when it returns. REQUIRES: at least one cluster, and every rule names one of them.
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options,
+                                                            std::vector<ServedCluster> clusters,
+                                                            RouteTable routes = {});
+  // One cluster for all keys.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options, std::shared_ptr<Holder> holder,
                                                             Authority* authority);
   ~Proxy();  // stop(), unless that was done.
@@ -59,14 +73,14 @@ class Proxy {
   // "127.0.0.1:6380", with the port that was taken.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  // The holder has a new snapshot: every worker adopts it soon.
+  // A holder has a new snapshot: every worker adopts it soon.
   void notify();
 
-  // `callback` gets each version that all workers have applied: they route by it, and every command sent
-  // under an older snapshot was answered, or its connection killed on the member. Called at once with the
-  // version applied so far, later from a worker's thread; never with a lower version, never twice at a
-  // time. It must not block, nor call into the proxy.
-  void set_on_applied(std::function<void(topology::Version)> callback);
+  // `callback` gets each version of that cluster's topology that all workers have applied: they route by it,
+  // and every command sent under an older snapshot was answered, or its connection killed on the member.
+  // Called at once with the version applied so far, later from a worker's thread; never with a lower version,
+  // never twice at a time. It must not block, nor call into the proxy.
+  void set_on_applied(std::function<void(topology::Version)> callback, std::size_t cluster = 0);
 
   [[nodiscard]] telemetry::Totals stats() const;
 

@@ -19,6 +19,7 @@ namespace ringshift::proxy {
 [[nodiscard]] std::string wrong_arity(const protocol::resp::Command& command);
 [[nodiscard]] std::string unsupported(const protocol::resp::Command& command, std::string_view why);
 inline constexpr std::string_view kReservedKey = "-ERR keys beginning with 'rs:' are reserved by ringshift";
+inline constexpr std::string_view kNoRoute = "-ERR no route takes this key: no cluster is configured for it";
 
 // Writers of one value each.
 void append_bulk(std::string& out, std::string_view text);

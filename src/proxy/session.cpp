@@ -88,7 +88,14 @@ void Session::on_end() {
 
 void Session::on_closed(std::string_view) {
   stream_.reset();
+  abandon_tasks();
   mark();
+}
+
+void Session::abandon_tasks() {
+  for (std::uint64_t n = head_; n != tail_; ++n) {
+    if (Task* task = slot(n).task.get(); task != nullptr) task->abandon();
+  }
 }
 
 // --- answering -------------------------------------------------------------------------------------------
@@ -177,8 +184,8 @@ void Session::count_failure(backend::Failure::Kind kind) {
                                                     : Counter::errors_unsent);
 }
 
-void Session::split_done(std::uint64_t number, std::string_view answer) {
-  const std::unique_ptr<Split> dies_here = std::move(slot(number).split);
+void Session::task_done(std::uint64_t number, std::string_view answer) {
+  const std::unique_ptr<Task> dies_here = std::move(slot(number).task);
   complete(number, answer);
 }
 
@@ -220,6 +227,7 @@ void Session::cut() {
             stream_->peer(), stream_->queued_bytes() + stored_bytes_, worker_.options().cut_output_bytes);
   worker_.counters().add(Counter::clients_cut);
   stream_.reset();
+  abandon_tasks();
 }
 
 void Session::close_when_done() {

@@ -16,8 +16,7 @@
 #include "net/stream.h"
 #include "protocol/resp/command_parser.h"
 #include "protocol/resp/command_table.h"
-#include "proxy/dual_router.h"
-#include "proxy/split.h"
+#include "proxy/task.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
@@ -36,8 +35,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   void set_index(std::size_t index) noexcept { index_ = index; }
 
-  // From a Split: the whole answer to command `number`. Destroys the split.
-  void split_done(std::uint64_t number, std::string_view answer);
+  // From a task: the whole answer to command `number`. Destroys the task.
+  void task_done(std::uint64_t number, std::string_view answer);
   void count_failure(backend::Failure::Kind kind);
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] const Worker& worker() const noexcept { return worker_; }
@@ -54,7 +53,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
  private:
   struct Slot {
     std::string answer;
-    std::unique_ptr<Split> split;
+    std::unique_ptr<Task> task;
     bool ready = false;
   };
   enum class Outcome : std::uint8_t { done, not_now };
@@ -78,7 +77,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   const protocol::resp::Command* subcommand(const protocol::resp::Command& container);
   void send_one(const protocol::resp::Command& command, std::string_view key);
   void send_parts(const protocol::resp::Command& command, std::vector<std::uint32_t> part_of_key);
-  [[nodiscard]] bool between_members(const topology::Route& route, std::string_view key);
+  [[nodiscard]] bool between_members(Upstream& upstream, const topology::Route& route, std::string_view key);
 
   std::uint64_t take_number();
   void answer_now(std::string_view text);  // The next command's answer, known at once.
@@ -91,6 +90,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void put(std::string_view text);
   void pause();
   void resume_if_caught_up();
+  void abandon_tasks();
   void finish();
   void cut();
   void mark() {

@@ -113,7 +113,7 @@ void Split::part_done() {
   } else {
     answer = "+OK\r\n";
   }
-  session_.split_done(number_, answer);  // Destroys this.
+  session_.task_done(number_, answer);  // Destroys this.
 }
 
 std::string Split::weave() const {
@@ -144,10 +144,7 @@ constexpr std::size_t kKeptBytes = 64U << 10;  // Of a part's text, between two 
 
 }  // namespace
 
-void SplitScratch::begin(std::size_t members) {
-  used_ = 0;
-  part_of_member_.assign(members, kNoPart);
-}
+void SplitScratch::begin() { used_ = clusters_used_ = 0; }
 
 std::uint32_t SplitScratch::next() {
   if (used_ == parts_.size()) parts_.emplace_back();
@@ -158,17 +155,27 @@ std::uint32_t SplitScratch::next() {
   return static_cast<std::uint32_t>(used_++);
 }
 
-std::uint32_t SplitScratch::part_of(topology::MemberIndex member) {
-  std::uint32_t& part = part_of_member_[member];
+std::uint32_t SplitScratch::part_of(Upstream& upstream, topology::MemberIndex member) {
+  std::size_t at = 0;
+  while (at < clusters_used_ && clusters_[at].upstream != &upstream) ++at;
+  if (at == clusters_used_) {
+    if (at == clusters_.size()) clusters_.emplace_back();
+    clusters_[at].upstream = &upstream;
+    clusters_[at].of_member.assign(upstream.snapshot().members().size(), kNoPart);
+    ++clusters_used_;
+  }
+  std::uint32_t& part = clusters_[at].of_member[member];
   if (part == kNoPart) {
     part = next();
+    parts_[part].upstream = &upstream;
     parts_[part].member = member;
   }
   return part;
 }
 
-std::uint32_t SplitScratch::lone_part(std::size_t key) {
+std::uint32_t SplitScratch::lone_part(Upstream& upstream, std::size_t key) {
   const std::uint32_t part = next();
+  parts_[part].upstream = &upstream;
   parts_[part].member = topology::kNoMember;
   parts_[part].key = key;
   return part;

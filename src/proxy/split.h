@@ -12,12 +12,14 @@
 
 #include "backend/backend.h"
 #include "protocol/resp/command_table.h"
+#include "proxy/task.h"
 
 namespace ringshift::proxy {
 
 class Session;
+class Upstream;
 
-class Split final : public backend::ReplySink {
+class Split final : public Task {
  public:
   Split(Session& session, std::uint64_t number, const protocol::resp::Command& command, backend::Resp resp)
       : session_(session), number_(number), command_(command), resp_(resp) {}
@@ -60,15 +62,16 @@ class SplitScratch {
   struct Part {
     std::string text;
     std::size_t arguments = 0;
+    Upstream* upstream = nullptr;
     topology::MemberIndex member = topology::kNoMember;  // kNoMember: one key, for the DualRouter.
     std::size_t key = 0;                                 // That key's place among the arguments.
   };
 
-  void begin(std::size_t members);
+  void begin();
   // The part of a settled key's member.
-  std::uint32_t part_of(topology::MemberIndex member);
+  std::uint32_t part_of(Upstream& upstream, topology::MemberIndex member);
   // A part of its own.
-  std::uint32_t lone_part(std::size_t key);
+  std::uint32_t lone_part(Upstream& upstream, std::size_t key);
   void add_argument(std::uint32_t part, std::string_view argument);
   // The whole command of a part.
   std::string_view command(std::uint32_t part, std::string_view name);
@@ -80,7 +83,12 @@ class SplitScratch {
 
   std::vector<Part> parts_;
   std::size_t used_ = 0;
-  std::vector<std::uint32_t> part_of_member_;
+  struct Parts {  // Of one cluster's members.
+    Upstream* upstream = nullptr;
+    std::vector<std::uint32_t> of_member;
+  };
+  std::vector<Parts> clusters_;  // Those that this command has met; one nearly always.
+  std::size_t clusters_used_ = 0;
 };
 
 }  // namespace ringshift::proxy

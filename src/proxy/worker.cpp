@@ -1,16 +1,12 @@
 #include "proxy/worker.h"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "base/log.h"
 #include "proxy/session.h"
-#include "transfer/steps.h"
 
 namespace ringshift::proxy {
 namespace {
@@ -21,21 +17,8 @@ constexpr std::string_view kTooManyClients = "-ERR max number of clients reached
 
 }  // namespace
 
-// Answers of the authority come from other threads, maybe after the worker is gone.
-struct Worker::Gate {
-  std::mutex mutex;
-  net::Loop* loop = nullptr;  // Guarded by mutex; null once the worker is gone.
-};
-
-Worker::Worker(std::size_t number, Shared& shared)
-    : number_(number), shared_(shared), snapshot_(shared.holder->load()), gate_(std::make_shared<Gate>()) {
-  gate_->loop = &loop_;
-}
-
-Worker::~Worker() {
-  const std::lock_guard lock(gate_->mutex);
-  gate_->loop = nullptr;
-}
+Worker::Worker(std::size_t number, Shared& shared) : number_(number), shared_(shared) {}
+Worker::~Worker() = default;
 
 Status Worker::listen(const std::string& address, const Worker* first) {
   auto on_accept = [this](int fd) { accept(fd); };
@@ -47,46 +30,30 @@ Status Worker::listen(const std::string& address, const Worker* first) {
 }
 
 void Worker::run() {
-  const Options& options = shared_.options;
-  backend::Options pool_options;
-  pool_options.name = "rs:" + options.router_id;
-  pool_options.connect_timeout = options.connect_timeout;
-  pool_options.request_timeout = options.request_timeout;
-  pool_options.max_queued_bytes = options.max_member_queue_bytes;
-  pool_ = backend::make_pool(loop_, pool_options, shared_.authority != nullptr ? this : nullptr);
-  DualRouter::Options dual_options;
-  dual_options.request_timeout = options.request_timeout;
-  dual_options.hold_timeout = options.hold_timeout;
-  dual_options.counters = &counters_;
-  dual_ = std::make_unique<DualRouter>(loop_, *pool_, dual_options);
+  for (std::size_t i = 0; i < shared_.clusters.size(); ++i) {
+    upstreams_.push_back(std::make_unique<Upstream>(
+        loop_, shared_.options, shared_.clusters[i], counters_,
+        [this, i](topology::Version version) { shared_.applied(number_, i, version); }));
+  }
   linger_timer_ = loop_.timer([this] {
     lingering_ = false;
     for (const auto& session : sessions_) session->linger_over();
   });
   grace_timer_ = loop_.timer([this] { loop_.stop(); });
   loop_.set_after_wakeup([this] { end_of_wakeup(); });
-  adopt(shared_.holder->load());
   loop_.run();
   listener_.reset();
-  pool_.reset();  // First: it may call the router and the sessions until it is gone.
-  dual_.reset();
+  // First: the connections may call sessions until they are gone.
+  for (const auto& upstream : upstreams_) upstream->close();
   shared_.clients.fetch_sub(sessions_.size());
   sessions_.clear();
+  upstreams_.clear();
   linger_timer_.reset();
   grace_timer_.reset();
 }
 
 void Worker::adopt_newest() {
-  auto newest = shared_.holder->load();
-  if (newest->version > snapshot_->version) adopt(std::move(newest));
-}
-
-void Worker::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
-  snapshot_ = std::move(snapshot);
-  pool_->adopt(snapshot_);
-  dual_->adopt(snapshot_);
-  // Whatever was sent so far went by older snapshots. A drain may wait long, and a later one end first.
-  pool_->drain([this, version = snapshot_->version] { shared_.applied(number_, version); });
+  for (const auto& upstream : upstreams_) upstream->adopt_newest();
 }
 
 // --- clients ---------------------------------------------------------------------------------------------
@@ -115,7 +82,7 @@ void Worker::remove(Session& session) {
 }
 
 void Worker::end_of_wakeup() {
-  pool_->flush();
+  for (const auto& upstream : upstreams_) upstream->pool().flush();
   while (!dirty_.empty()) {
     dirty_now_.swap(dirty_);
     for (Session* session : dirty_now_) session->end_of_wakeup();
@@ -136,32 +103,6 @@ void Worker::stop_soon() {
   listener_.reset();
   for (const auto& session : sessions_) session->close_when_done();
   grace_timer_->arm(shared_.options.shutdown_grace);
-}
-
-// --- backend::Look ---------------------------------------------------------------------------------------
-
-bool Worker::stamp_matches(std::string_view member_id, const std::optional<std::string>& stamp,
-                           std::string_view run_id) {
-  const topology::Fence& fence = snapshot_->topology().fence;
-  if (fence.epoch == 0) return !stamp;
-  if (!stamp) return false;
-  const auto parsed = transfer::step_of_stamp(*stamp);
-  const auto bound = fence.run_ids.find(std::string(member_id));
-  return parsed && bound != fence.run_ids.end() && parsed->epoch == fence.epoch &&
-         parsed->step == fence.step && bound->second == run_id &&
-         stamp->ends_with(fmt::format(".{}", run_id));
-}
-
-void Worker::confirm(std::function<void(bool)> done) {
-  shared_.authority->confirm([this, gate = gate_, done = std::move(done)](bool read) {
-    const std::lock_guard lock(gate->mutex);
-    if (gate->loop == nullptr) return;
-    gate->loop->post([this, read, done] {
-      if (!pool_) return;  // The worker has stopped.
-      if (read) adopt_newest();
-      done(read);
-    });
-  });
 }
 
 }  // namespace ringshift::proxy

@@ -1,19 +1,20 @@
-// One thread of the proxy: its loop, listener, connections to members, dual router and clients.
+// One thread of the proxy: its loop, listener, clients, and an Upstream for each cluster.
 //
 // Order at the end of a wakeup: members' output first, then the clients', one gathered write each.
 // Everything here belongs to the worker's thread but the constructor, post() and what run() says.
 #pragma once
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
 #include "net/listener.h"
 #include "net/loop.h"
-#include "proxy/dual_router.h"
 #include "proxy/proxy.h"
 #include "proxy/split.h"
+#include "proxy/upstream.h"
 #include "telemetry/counters.h"
 
 namespace ringshift::proxy {
@@ -23,18 +24,18 @@ class Session;
 // What the workers of one proxy share.
 struct Shared {
   Options options;
-  std::shared_ptr<Proxy::Holder> holder;
-  Authority* authority = nullptr;
+  std::vector<ServedCluster> clusters;
+  RouteTable routes;
   std::string address;
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> last_client_id{0};
   std::atomic<std::size_t> clients{0};
   std::function<telemetry::Totals()> stats;
-  // A worker has applied this version.
-  std::function<void(std::size_t worker, topology::Version)> applied;
+  // A worker has applied this version of a cluster's topology.
+  std::function<void(std::size_t worker, std::size_t cluster, topology::Version)> applied;
 };
 
-class Worker final : private backend::Look {
+class Worker final {
  public:
   Worker(std::size_t number, Shared& shared);
   ~Worker();
@@ -48,13 +49,16 @@ class Worker final : private backend::Look {
   void run();  // The thread's body, until stop_soon() has ended.
   void post(std::function<void()> task) { loop_.post(std::move(task)); }  // Thread-safe.
 
-  void adopt_newest();  // Does nothing when the holder has nothing newer.
+  void adopt_newest();  // Does nothing when the holders have nothing newer.
   void stop_soon();     // Lets clients finish; run() returns when they have, or at the grace's end.
 
   // For sessions.
-  [[nodiscard]] const topology::Snapshot& snapshot() const noexcept { return *snapshot_; }
-  [[nodiscard]] backend::Pool& pool() noexcept { return *pool_; }
-  [[nodiscard]] DualRouter& dual() noexcept { return *dual_; }
+  [[nodiscard]] std::span<const std::unique_ptr<Upstream>> upstreams() const noexcept { return upstreams_; }
+  // The cluster that the key belongs to; null when no route takes it.
+  [[nodiscard]] Upstream* upstream_of(std::string_view key) const noexcept {
+    const std::size_t cluster = shared_.routes.cluster_of(key);
+    return cluster == RouteTable::kNone ? nullptr : upstreams_[cluster].get();
+  }
   [[nodiscard]] net::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] const Shared& shared() const noexcept { return shared_; }
   [[nodiscard]] const Options& options() const noexcept { return shared_.options; }
@@ -70,29 +74,20 @@ class Worker final : private backend::Look {
 
  private:
   void accept(int fd);
-  void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
   void end_of_wakeup();
-  bool stamp_matches(std::string_view member_id, const std::optional<std::string>& stamp,
-                     std::string_view run_id) override;
-  void confirm(std::function<void(bool)> done) override;
 
   const std::size_t number_;
   Shared& shared_;
   telemetry::Counters counters_;
   net::Loop loop_;
   std::unique_ptr<net::Listener> listener_;
-  std::shared_ptr<const topology::Snapshot> snapshot_;
-  // Sessions and the router outlive the pool, which may still call them.
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;
-  std::unique_ptr<DualRouter> dual_;
-  std::unique_ptr<backend::Pool> pool_;
+  std::vector<std::unique_ptr<Upstream>> upstreams_;  // By cluster.
   std::unique_ptr<net::Timer> linger_timer_, grace_timer_;
   bool lingering_ = false;
   bool stopping_ = false;
-  struct Gate;  // Lets answers of the authority reach the loop while it lives.
-  std::shared_ptr<Gate> gate_;
 };
 
 }  // namespace ringshift::proxy

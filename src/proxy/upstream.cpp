@@ -1,0 +1,84 @@
+#include "proxy/upstream.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
+
+#include "transfer/steps.h"
+
+namespace ringshift::proxy {
+
+// Answers of the authority come from other threads, maybe after the worker is gone.
+struct Upstream::Gate {
+  std::mutex mutex;
+  Upstream* upstream = nullptr;  // Guarded by mutex; null once it is gone.
+};
+
+Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
+                   telemetry::Counters& counters, std::function<void(topology::Version)> applied)
+    : loop_(loop), cluster_(cluster), applied_(std::move(applied)), gate_(std::make_shared<Gate>()) {
+  gate_->upstream = this;
+  backend::Options pool_options;
+  pool_options.name = "rs:" + options.router_id;
+  pool_options.connect_timeout = options.connect_timeout;
+  pool_options.request_timeout = options.request_timeout;
+  pool_options.max_queued_bytes = options.max_member_queue_bytes;
+  pool_ = backend::make_pool(loop, pool_options, cluster_.authority != nullptr ? this : nullptr);
+  DualRouter::Options dual_options;
+  dual_options.request_timeout = options.request_timeout;
+  dual_options.hold_timeout = options.hold_timeout;
+  dual_options.counters = &counters;
+  dual_ = std::make_unique<DualRouter>(loop, *pool_, dual_options);
+  adopt(cluster_.holder->load());
+}
+
+Upstream::~Upstream() {
+  close();
+  const std::lock_guard lock(gate_->mutex);
+  gate_->upstream = nullptr;
+}
+
+void Upstream::close() { pool_.reset(); }
+
+void Upstream::adopt_newest() {
+  auto newest = cluster_.holder->load();
+  if (newest->version > snapshot_->version) adopt(std::move(newest));
+}
+
+void Upstream::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
+  snapshot_ = std::move(snapshot);
+  pool_->adopt(snapshot_);
+  dual_->adopt(snapshot_);
+  // Whatever was sent so far went by older snapshots. A drain may wait long, and a later one end first.
+  pool_->drain([this, version = snapshot_->version] { applied_(version); });
+}
+
+// --- backend::Look ---------------------------------------------------------------------------------------
+
+bool Upstream::stamp_matches(std::string_view member_id, const std::optional<std::string>& stamp,
+                             std::string_view run_id) {
+  const topology::Fence& fence = snapshot_->topology().fence;
+  if (fence.epoch == 0) return !stamp;
+  if (!stamp) return false;
+  const auto parsed = transfer::step_of_stamp(*stamp);
+  const auto bound = fence.run_ids.find(std::string(member_id));
+  return parsed && bound != fence.run_ids.end() && parsed->epoch == fence.epoch &&
+         parsed->step == fence.step && bound->second == run_id &&
+         stamp->ends_with(fmt::format(".{}", run_id));
+}
+
+void Upstream::confirm(std::function<void(bool)> done) {
+  cluster_.authority->confirm([gate = gate_, done = std::move(done)](bool read) {
+    const std::lock_guard lock(gate->mutex);
+    if (gate->upstream == nullptr) return;
+    // A task that the loop has not run when it stops is dropped with it, and so is this one.
+    gate->upstream->loop_.post([upstream = gate->upstream, read, done] {
+      if (!upstream->pool_) return;  // The worker has stopped.
+      if (read) upstream->adopt_newest();
+      done(read);
+    });
+  });
+}
+
+}  // namespace ringshift::proxy

@@ -1,0 +1,58 @@
+// One cluster as one worker sees it: the snapshot it routes by, its connections to the members, and the
+// router of keys that are between two members.
+//
+// A worker has one for each cluster behind its listener. Everything here belongs to the worker's thread.
+// Invariant: pool and router have adopted the snapshot that snapshot() gives.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "backend/backend.h"
+#include "net/loop.h"
+#include "proxy/dual_router.h"
+#include "proxy/proxy.h"
+#include "telemetry/counters.h"
+
+namespace ringshift::proxy {
+
+class Upstream final : private backend::Look {
+ public:
+  // `applied` is told, on this thread, of each version that this worker has applied (Proxy::set_on_applied).
+  Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
+           telemetry::Counters& counters, std::function<void(topology::Version)> applied);
+  ~Upstream();
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+
+  // Does nothing when the holder has nothing newer.
+  void adopt_newest();
+  // The connections go; they may call sessions and the router until then. The router goes with *this, once
+  // the sessions are gone.
+  void close();
+
+  [[nodiscard]] const std::string& name() const noexcept { return cluster_.name; }
+  [[nodiscard]] const topology::Snapshot& snapshot() const noexcept { return *snapshot_; }
+  [[nodiscard]] backend::Pool& pool() noexcept { return *pool_; }
+  [[nodiscard]] DualRouter& dual() noexcept { return *dual_; }
+
+ private:
+  void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
+  bool stamp_matches(std::string_view member_id, const std::optional<std::string>& stamp,
+                     std::string_view run_id) override;
+  void confirm(std::function<void(bool)> done) override;
+
+  net::Loop& loop_;
+  const ServedCluster cluster_;
+  const std::function<void(topology::Version)> applied_;
+  std::shared_ptr<const topology::Snapshot> snapshot_;
+  std::unique_ptr<DualRouter> dual_;
+  std::unique_ptr<backend::Pool> pool_;
+  struct Gate;  // Lets answers of the authority reach the loop while this lives.
+  std::shared_ptr<Gate> gate_;
+};
+
+}  // namespace ringshift::proxy
