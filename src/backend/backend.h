@@ -1,5 +1,6 @@
-// A worker's connections to members. Per worker, member and RESP version there is one pipelined connection:
-// replies come in the order of the commands. Everything belongs to the worker's loop thread.
+// A worker's connections to members. Per worker, member and RESP version there is one pipelined connection
+// that all share: replies come in the order of the commands. What needs a connection of its own (WATCH,
+// blocking commands, subscriptions) opens a private one. Everything belongs to the worker's loop thread.
 //
 // A connection serves only after its handshake: HELLO 3 if asked for, CLIENT SETNAME, CLIENT ID, CLIENT KILL
 // of every connection of ours to this member that broke with commands unanswered (closing our end does not
@@ -51,7 +52,60 @@ class Backend {
   // Appends `command` (one whole command in RESP) to the output; it leaves at the end of the wakeup. The
   // sink is never called from inside send(). Copies the bytes. Amortised O(bytes), no allocation.
   virtual void send(std::string_view command, ReplySink& sink, std::uint64_t tag) = 0;
+  // The same for `count` whole commands as one unit: all are appended, one behind the other, or none is. The
+  // sink gets one reply, the last command's, or one failure; earlier replies are swallowed.
+  // REQUIRES: count >= 1, and nothing takes effect before the last command (MULTI ... EXEC): a block whose
+  // last command was not wholly written fails as unsent. A connection that breaks inside a block is closed,
+  // so that nobody meets an open MULTI.
+  virtual void send_block(std::string_view commands, std::size_t count, ReplySink& sink,
+                          std::uint64_t tag) = 0;
   [[nodiscard]] virtual bool connected() const noexcept = 0;  // Handshake and Look are done.
+};
+
+// Whoever has a private connection. Called from the loop alone, never from inside a call of the owner's, and
+// not any more once the connection is destroyed or given back. REQUIRES: outlives the connection.
+class PrivateOwner {
+ public:
+  virtual void on_ready() {}  // It is connected; what was sent before then has left, too.
+  // An out-of-band reply of RESP3 ('>'), whole; good only during the call.
+  virtual void on_push(std::string_view /*raw*/) {}
+  // Broken for good, or it never came to be; the sinks of its commands were told before. The connection may
+  // be destroyed from in here. Kinds: overloaded (Options::max_private), unsent (it was never ready, or had
+  // nothing unanswered), unknown (something it had sent was unanswered).
+  virtual void on_lost(const Failure& failure) = 0;
+
+ protected:
+  ~PrivateOwner() = default;
+};
+
+// A connection to one member for one owner: same handshake, name and Look as the shared ones, but never made
+// again: once broken it stays so. Commands may be sent before it is ready; they wait, send()'s up to their
+// deadline, the others up to the one for connecting (connect_timeout + request_timeout from opening).
+//
+// Destroying it closes it, and no sink of its commands is called any more. Commands that are unanswered then
+// are an orphan: the member is told at once, through a shared connection, to kill it, and drains wait for
+// that.
+class PrivateConnection : public Backend {
+ public:
+  // Without a deadline once it is ready: for commands that block. (send() behind such a one has its deadline
+  // from when its turn comes.)
+  virtual void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag) = 0;
+  // A command whose answers are pushes: SUBSCRIBE and its kin in RESP3. An error in reply to it breaks the
+  // connection, and on_lost's reason is that error. Does not count as unanswered.
+  virtual void send_for_pushes(std::string_view command) = 0;
+
+  [[nodiscard]] virtual bool lost() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t unanswered() const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t client_id() const noexcept = 0;    // At the member; 0 until ready.
+  [[nodiscard]] virtual const std::string& member() const noexcept = 0;  // Id.
+
+  // Whether drains go on in spite of its unanswered commands; false at first. Say true only while they touch
+  // nothing that moves in the snapshot's step, and look again with every snapshot, before the drain.
+  virtual void set_exempt(bool exempt) = 0;
+  // Ends the commands that block: CLIENT UNBLOCK (as a timeout, or with an UNBLOCKED error) through a shared
+  // connection, again until whatever was sent before now has its answer. Their sinks get what the member
+  // answers, which may be a value that came first.
+  virtual void unblock(bool with_error = false) = 0;
 };
 
 // Decides whether a fresh connection may serve (I4).
@@ -73,6 +127,8 @@ struct Options {
   std::chrono::milliseconds request_timeout{1000};
   std::size_t max_queued_bytes = 64U << 20;  // Unsent output of one connection.
   std::size_t max_reply_bytes = (512U << 20) + (1U << 20);
+  std::size_t max_private = 1024;       // Private connections, the idle ones among them.
+  std::size_t max_idle_per_member = 8;  // Of those given back.
 };
 
 class Pool {
@@ -87,6 +143,18 @@ class Pool {
   virtual void drain(std::function<void()> done) = 0;
   // One gathered write for each connection with new output. Call at the end of a wakeup.
   virtual void flush() = 0;
+
+  // Never null, and never calls the owner from inside: one that cannot be had is lost soon (on_lost). A
+  // member that leaves the snapshot, or moves to another address, loses its private connections.
+  // REQUIRES: `member` is an index of the adopted snapshot; `owner` outlives the connection. The connection
+  // may outlive the pool, and is lost then without a word.
+  [[nodiscard]] virtual std::unique_ptr<PrivateConnection> open_private(topology::MemberIndex member,
+                                                                        Resp resp, PrivateOwner& owner) = 0;
+  // For another owner to use. REQUIRES: it is clean (no MULTI, WATCH, subscription, tracking, nothing that
+  // CLIENT or HELLO set); otherwise destroy it. One that is lost, or has commands unanswered, is closed.
+  virtual void give_back(std::unique_ptr<PrivateConnection> connection) = 0;
+  // CLIENT UNBLOCK through the shared connection, once; nobody hears the answer.
+  virtual void unblock(topology::MemberIndex member, std::uint64_t client_id) = 0;
 };
 
 // `look` null: a static cluster, where a connection serves after its handshake. It must outlive the pool.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/private_connection.h"
 #include "base/log.h"
 
 namespace ringshift::backend {
@@ -10,57 +11,89 @@ namespace {
 
 using protocol::resp::ReplyFramer;
 
-// Full jitter: anywhere between nothing and the cap, which doubles with each failed attempt.
-base::Duration backoff(int failed_attempts, std::mt19937_64& random) {
-  const auto cap = std::min<base::Duration>(
-      Connection::kMaxBackoff, Connection::kFirstBackoff * (1LL << std::min(failed_attempts, 10)));
-  return base::Duration(std::uniform_int_distribution<std::int64_t>(0, cap.count())(random));
-}
-
 }  // namespace
 
 Connection::Connection(PoolShared& shared, std::shared_ptr<MemberState> member, std::string address,
-                       Resp resp, std::uint64_t serial)
+                       Resp resp, std::uint64_t serial, Use use)
     : shared_(shared),
       member_(std::move(member)),
       address_(std::move(address)),
       resp_(resp),
-      serial_(serial) {
+      serial_(serial),
+      use_(use),
+      opened_(shared.loop.now()) {
+  if (use_ == Use::refused) {
+    lose_soon("this worker has its limit of " + std::to_string(shared_.options.max_private) +
+                  " private connections",
+              Failure::Kind::overloaded);
+    return;
+  }
+  if (is_private()) {
+    ++shared_.private_count;
+    if (!shared_.ticking) shared_.start_ticking();
+  }
   timer_ = shared_.loop.timer([this] { timer_fired(); });
   connect();
 }
 
-Connection::~Connection() { std::erase(shared_.dirty, this); }
+Connection::~Connection() {
+  std::erase(shared_.dirty, this);
+  if (handle_ != nullptr) handle_->forget();
+}
 
 // ---- commands ----
 
 void Connection::send(std::string_view command, ReplySink& sink, std::uint64_t tag) {
-  const bool serving = state_ == State::serving;
-  const std::size_t queued = serving ? stream_->queued_bytes() : queue_.size();
-  if (down_) return reject(sink, tag, Failure::Kind::unsent, down_reason_);
-  if (refusing_ || queued + command.size() > shared_.options.max_queued_bytes ||
-      ring_.size() >= kMaxPending) {
-    refusing_ = true;
-    mark_dirty();  // flush() ends it.
-    return reject(sink, tag, Failure::Kind::overloaded,
-                  "its queue is full (" + std::to_string(ring_.size()) + " commands, " +
-                      std::to_string(queued) + " bytes unsent, limit " +
-                      std::to_string(shared_.options.max_queued_bytes) + ")");
-  }
+  if (!admit(command.size(), 1, sink, tag)) return;
   enqueued_ += command.size();
   ring_.push({&sink, tag, shared_.loop.now(), enqueued_});
-  if (serving) {
-    stream_->append(command);
+  put(command);
+}
+
+void Connection::send_block(std::string_view commands, std::size_t count, ReplySink& sink,
+                            std::uint64_t tag) {
+  if (!admit(commands.size(), count, sink, tag)) return;
+  // Where the earlier commands end is not looked for. A reply to one of them may come as soon as the block
+  // has begun to leave, and whatever happens to the block is told by its last command.
+  const Pending earlier{&Swallow::instance(), 0, shared_.loop.now(), enqueued_ + 1};
+  for (std::size_t i = 1; i < count; ++i) ring_.push(earlier);
+  enqueued_ += commands.size();
+  ring_.push({&sink, tag, earlier.sent, enqueued_});
+  put(commands);
+}
+
+// Whether there is room for all of it; the sink hears it soon if not.
+bool Connection::admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag) {
+  const std::size_t queued = state_ == State::serving ? stream_->queued_bytes() : queue_.size();
+  if (down_) [[unlikely]] {
+    reject(sink, tag, down_kind_, down_reason_);
+    return false;
+  }
+  if (refusing_ || queued + bytes > shared_.options.max_queued_bytes || ring_.size() + count > kMaxPending)
+      [[unlikely]] {
+    refusing_ = true;
+    mark_dirty();  // flush() ends it.
+    reject(sink, tag, Failure::Kind::overloaded,
+           "its queue is full (" + std::to_string(ring_.size()) + " commands, " + std::to_string(queued) +
+               " bytes unsent, limit " + std::to_string(shared_.options.max_queued_bytes) + ")");
+    return false;
+  }
+  return true;
+}
+
+void Connection::put(std::string_view bytes) {
+  if (state_ == State::serving) {
+    stream_->append(bytes);
     mark_dirty();
   } else {
-    queue_.append(command);
+    queue_.append(bytes);
   }
   if (!shared_.ticking) shared_.start_ticking();
 }
 
 void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason) {
   shared_.keep_house_soon();
-  shared_.deferred.push_back({&sink, tag, kind, member_, std::move(reason)});
+  shared_.deferred.push_back({this, &sink, tag, kind, member_, std::move(reason)});
 }
 
 void Connection::mark_dirty() {
@@ -92,13 +125,16 @@ std::size_t Connection::on_data(std::string_view bytes) {
     }
     const std::string_view raw = bytes.substr(at, frame.size);
     at += frame.size;
-    if (frame.push) continue;  // Out of band; nobody here subscribes to anything.
+    if (frame.push) [[unlikely]] {  // Out of band.
+      if (handle_ != nullptr) handle_->pushed(raw);
+      continue;
+    }
     if (state_ != State::serving) [[unlikely]] {
       if (!on_handshake_reply(raw)) return bytes.size();
       continue;
     }
     if (ring_.empty() || ring_.front().end > written()) [[unlikely]] {
-      broke("a reply to nothing: " + std::string(raw.substr(0, 80)));
+      broke("a reply to nothing: " + std::string(raw.substr(0, std::min<std::size_t>(80, raw.find('\r')))));
       return bytes.size();
     }
     const Pending pending = ring_.pop();
@@ -110,12 +146,17 @@ std::size_t Connection::on_data(std::string_view bytes) {
 }
 
 void Connection::progressed() {
+  if (is_private()) [[unlikely]] {
+    last_answer_ = shared_.loop.now();
+    if (!shared_.ticking && needs_ticks()) shared_.start_ticking();  // For what an untimed one kept waiting.
+  }
   if (shared_.draining || (retired_ && ring_.empty())) shared_.keep_house_soon();
 }
 
 // ---- deadlines and failures ----
 
 void Connection::check_deadlines(base::TimePoint now) {
+  if (is_private()) return check_private_deadlines(now);
   if (ring_.empty() || ring_.front().sent + shared_.options.request_timeout > now) return;
   if (state_ != State::serving) return expire_queued(now);
   broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms");
@@ -134,6 +175,7 @@ void Connection::expire_queued(base::TimePoint now) {
                              std::to_string(shared_.options.request_timeout.count()) + " ms (" +
                              (state_ == State::confirming ? "waiting for the registry" : address_) + ")";
   for (const Pending& pending : expired) {
+    if (abandoned_) break;  // By a sink's doing: its owner wants to hear no more.
     pending.sink->on_failure(pending.tag, {Failure::Kind::unsent, member_->id, reason});
   }
   progressed();
@@ -144,7 +186,8 @@ void Connection::broke(std::string_view why) {
   const bool served = state_ == State::serving;
   // A command that was written in part is incomplete for the member, too, so it cannot be executed.
   const std::uint64_t whole = served ? written() : 0;
-  if (served && !ring_.empty() && ring_.front().end <= whole) add_orphan();
+  const bool leaves_orphan = served && !ring_.empty() && ring_.front().end <= whole;
+  if (leaves_orphan) add_orphan();
   PendingRing failed;
   failed.swap(ring_);
   answered_ += failed.size();
@@ -154,7 +197,9 @@ void Connection::broke(std::string_view why) {
   handshake_.reset();
   framer_.reset();
   stream_.reset();
-  if (served) {
+  if (is_private()) {
+    become_lost(reason);
+  } else if (served) {
     failed_attempts_ = 0;
   } else {
     ++failed_attempts_;
@@ -165,11 +210,15 @@ void Connection::broke(std::string_view why) {
     down_ = true;
     down_reason_ = reason;
   }
-  rest();
-  while (!failed.empty()) {
+  if (!is_private()) rest();
+  while (!failed.empty() && !abandoned_) {  // Abandoned by a sink: its owner wants to hear no more.
     const Pending pending = failed.pop();
     const auto kind = pending.end <= whole ? Failure::Kind::unknown : Failure::Kind::unsent;
     pending.sink->on_failure(pending.tag, {kind, member_->id, reason});
+  }
+  if (handle_ != nullptr) {
+    const auto kind = leaves_orphan ? Failure::Kind::unknown : down_kind_;
+    handle_->lost({kind, member_->id, reason});
   }
   progressed();
 }
@@ -206,123 +255,6 @@ void Connection::drop_queue() {
 void Connection::retire() {
   retired_ = true;
   if (ring_.empty()) shared_.keep_house_soon();
-}
-
-// ---- connecting ----
-
-void Connection::connect() {
-  state_ = State::connecting;
-  second_round_ = false;
-  stream_ = net::Stream::connect(shared_.loop, address_, shared_.options.connect_timeout, *this);
-}
-
-void Connection::rest() {
-  state_ = State::resting;
-  timer_->cancel();
-  if (!retired_) timer_->arm(backoff(failed_attempts_, shared_.random));
-}
-
-void Connection::timer_fired() {
-  switch (state_) {
-    case State::resting:
-      return connect();
-    case State::confirming:
-      return confirm();
-    case State::greeting:
-      return broke("connected, but no answer within " +
-                   std::to_string(shared_.options.connect_timeout.count()) + " ms");
-    case State::connecting:
-    case State::serving:
-      return;
-  }
-}
-
-void Connection::on_connected() {
-  state_ = State::greeting;
-  timer_->arm(shared_.options.connect_timeout);
-  handshake_.emplace(resp_, shared_.options.name, shared_.look != nullptr);
-  stream_->append(handshake_->first_round());
-  stream_->flush();
-}
-
-// False when the connection broke.
-bool Connection::on_handshake_reply(std::string_view raw) {
-  if (state_ != State::greeting || !handshake_->waiting()) {
-    broke("a reply to nothing: " + std::string(raw.substr(0, 80)));
-    return false;
-  }
-  if (const Status status = handshake_->on_reply(raw); !status) {
-    broke(status.error().message);
-    return false;
-  }
-  forget_killed();
-  if (handshake_->waiting()) return true;
-  if (!second_round_) {
-    second_round_ = true;
-    const std::string commands = handshake_->second_round(orphans_to_kill());
-    stream_->append(commands);
-    stream_->flush();
-    if (handshake_->waiting()) return true;
-  }
-  handshake_done();
-  return true;
-}
-
-// What is left of the orphans once those of earlier processes of the member are dropped.
-std::vector<std::uint64_t> Connection::orphans_to_kill() {
-  const auto died_with_its_process = [this](const Orphan& orphan) {
-    return orphan.run_id != handshake_->run_id();
-  };
-  if (std::erase_if(member_->orphans, died_with_its_process) != 0) progressed();
-  std::vector<std::uint64_t> ids;
-  for (const Orphan& orphan : member_->orphans) {
-    if (orphan.client_id != 0) ids.push_back(orphan.client_id);
-  }
-  return ids;
-}
-
-void Connection::forget_killed() {
-  const std::vector<std::uint64_t> killed = handshake_->take_killed();
-  if (killed.empty()) return;
-  std::erase_if(member_->orphans, [&](const Orphan& orphan) {
-    return orphan.run_id == handshake_->run_id() &&
-           std::ranges::find(killed, orphan.client_id) != killed.end();
-  });
-  progressed();
-}
-
-void Connection::handshake_done() {
-  timer_->cancel();
-  if (shared_.look == nullptr ||
-      shared_.look->stamp_matches(member_->id, handshake_->stamp(), handshake_->run_id())) {
-    return serve();
-  }
-  state_ = State::confirming;
-  down_ = false;  // The member is well: commands may wait for the registry, up to their deadlines.
-  confirm();
-}
-
-void Connection::confirm() {
-  confirm_token_ = std::make_shared<int>();
-  const std::weak_ptr<int> token = confirm_token_;
-  shared_.look->confirm([this, token](bool ok) {
-    if (token.expired()) return;  // That connection is gone, or we are.
-    confirm_token_.reset();
-    if (ok) return serve();
-    ++failed_attempts_;
-    timer_->arm(backoff(failed_attempts_, shared_.random));
-  });
-}
-
-void Connection::serve() {
-  if (down_) base::log(base::LogLevel::info, "member {} at {}: serves again", member_->id, address_);
-  state_ = State::serving;
-  failed_attempts_ = 0;
-  down_ = false;
-  output_base_ = stream_->written_bytes() + stream_->queued_bytes() - queue_begin_;
-  stream_->append(queue_);
-  std::string().swap(queue_);
-  stream_->flush();
 }
 
 }  // namespace ringshift::backend

@@ -1,7 +1,8 @@
-// One pipelined connection to one member, made again whenever it breaks, until it is retired.
+// One pipelined connection to one member. A shared one is made again whenever it breaks, until it is retired;
+// a private one (private_connection.h) is made once, and then lost.
 //
 //   resting -> connecting -> greeting -> [confirming] -> serving
-//      ^___________|____________|_____________|____________|        on any failure
+//      ^___________|____________|_____________|____________|        on any failure; private: -> lost
 //
 // Commands wait in queue_ until the connection serves; then they go into the stream's output. The ring
 // holds one entry for each, in order. Invariant: a connection that breaks with commands written and not
@@ -28,6 +29,19 @@
 namespace ringshift::backend {
 
 class Connection;
+class Errands;
+class PrivateHandle;
+
+// Takes the replies that concern nobody: those before the last of a block, and of connections let go.
+class Swallow final : public ReplySink {
+ public:
+  void on_reply(std::uint64_t, std::string_view) override {}
+  void on_failure(std::uint64_t, const Failure&) override {}
+  [[nodiscard]] static Swallow& instance() noexcept {
+    static Swallow swallow;  // Has no state.
+    return swallow;
+  }
+};
 
 // A connection of ours that the member may still be executing commands of.
 struct Orphan {
@@ -35,6 +49,7 @@ struct Orphan {
   std::string run_id;                  // Of the member's process.
   std::uint64_t connection = 0;        // Connection::serial().
   std::uint64_t first_unanswered = 0;  // Count of commands answered before it broke.
+  bool being_killed = false;           // By an errand whose answer is due.
 };
 
 // What the connections to one member share, in both RESP versions and across changes of address.
@@ -43,6 +58,7 @@ struct MemberState {
   std::string id;
   bool gone = false;  // Not in the snapshot any more: its orphans concern nobody.
   std::vector<Orphan> orphans;
+  Connection* shared = nullptr;  // The shared RESP2 connection, which runs the errands; null once gone.
 };
 
 // What all connections of a pool share.
@@ -54,13 +70,17 @@ struct PoolShared {
   Look* look;
   std::vector<Connection*> dirty;  // With output that was not flushed.
   struct Deferred {                // Failures that send() must not report itself.
+    const Connection* from;
     ReplySink* sink;
     std::uint64_t tag;
     Failure::Kind kind;
     std::shared_ptr<const MemberState> member;
     std::string reason;
   };
-  std::vector<Deferred> deferred;
+  std::vector<Deferred> deferred, delivering;
+  Errands* errands = nullptr;
+  std::size_t private_count = 0;  // Private connections that are not lost.
+  bool orphans_wait = false;      // For an errand that kills them.
   bool ticking = false;
   bool draining = false;             // Some drain() waits, so progress is worth a look.
   std::unique_ptr<net::Timer> tick;  // Deadlines.
@@ -82,11 +102,13 @@ class Connection final : public Backend, private net::StreamHandler {
   static constexpr std::chrono::milliseconds kFirstBackoff{10};
   static constexpr std::chrono::milliseconds kMaxBackoff{1000};
 
+  enum class Use { shared, one_owner, refused };  // refused: a private one beyond Options::max_private.
   Connection(PoolShared& shared, std::shared_ptr<MemberState> member, std::string address, Resp resp,
-             std::uint64_t serial);
+             std::uint64_t serial, Use use = Use::shared);
   ~Connection() override;
 
   void send(std::string_view command, ReplySink& sink, std::uint64_t tag) override;
+  void send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag) override;
   [[nodiscard]] bool connected() const noexcept override { return state_ == State::serving; }
 
   void flush();
@@ -94,22 +116,59 @@ class Connection final : public Backend, private net::StreamHandler {
   // The routers' barrier moved on: what waits here was routed before it, and must not be sent after it.
   void drop_queue();
   void retire();  // Answers what it has, then is idle for good.
-  [[nodiscard]] bool finished() const noexcept { return retired_ && ring_.empty(); }
-  [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }
+  [[nodiscard]] bool finished() const noexcept {
+    return is_private() ? abandoned_ && state_ == State::lost : retired_ && ring_.empty();
+  }
+  [[nodiscard]] bool needs_ticks() const noexcept {
+    if (!is_private()) return !ring_.empty();
+    if (state_ != State::serving) return state_ != State::lost;
+    return (!ring_.empty() && ring_.front().sent != kUntimed) || wants_unblock();
+  }
+
+  // Private connections, for their handle and the pool.
+  [[nodiscard]] bool is_private() const noexcept { return use_ != Use::shared; }
+  void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag);
+  void send_for_pushes(std::string_view command);
+  void own(PrivateHandle& handle);
+  void set_exempt(bool exempt);
+  void unblock(bool with_error);
+  void try_to_unblock();  // Another errand, if one is wanted and none is under way.
+  void unblock_answered() noexcept { unblock_asked_ = false; }
+  [[nodiscard]] bool release();  // Its owner is done with it: true when another may have it.
+  void abandon();                // Its owner is gone; settle() closes it.
+  void lose_soon(std::string reason, Failure::Kind kind = Failure::Kind::unsent);
+  void settle();  // What abandon(), own() or lose_soon() left to be done. May call the owner.
+  [[nodiscard]] bool lost() const noexcept { return state_ == State::lost; }
+  [[nodiscard]] bool exempt() const noexcept { return exempt_; }
+  [[nodiscard]] std::size_t unanswered() const noexcept { return ring_.size(); }
+  [[nodiscard]] Resp resp() const noexcept { return resp_; }
+  [[nodiscard]] const MemberState& member() const noexcept { return *member_; }
+  [[nodiscard]] std::uint64_t client_id() const noexcept {
+    return connected() && handshake_ ? handshake_->client_id() : 0;
+  }
+  [[nodiscard]] std::string_view run_id() const noexcept {
+    return connected() && handshake_ ? std::string_view(handshake_->run_id()) : std::string_view();
+  }
 
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] std::uint64_t accepted() const noexcept { return answered_ + ring_.size(); }
   [[nodiscard]] std::uint64_t answered() const noexcept { return answered_; }  // Or failed.
 
  private:
-  enum class State { resting, connecting, greeting, confirming, serving };
+  enum class State { resting, connecting, greeting, confirming, serving, lost };
 
   std::size_t on_data(std::string_view bytes) override;
   void on_end() override { broke("the member closed the connection"); }
   void on_closed(std::string_view reason) override { broke(reason); }
   void on_connected() override;
 
+  [[nodiscard]] bool admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag);
+  void put(std::string_view bytes);
   void reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason);
+  void check_private_deadlines(base::TimePoint now);
+  void become_lost(const std::string& reason);
+  void let_go();
+  [[nodiscard]] bool wants_unblock() const noexcept { return unblock_until_ > answered_; }
   void connect();
   void rest();
   void timer_fired();
@@ -131,12 +190,14 @@ class Connection final : public Backend, private net::StreamHandler {
   const std::string address_;
   const Resp resp_;
   const std::uint64_t serial_;
+  const Use use_;
   State state_ = State::resting;
   bool dirty_ = false;
   bool retired_ = false;
   bool refusing_ = false;  // A command of this wakeup did not fit: those behind it must not overtake it.
   bool down_ = false;
   std::string down_reason_;
+  Failure::Kind down_kind_ = Failure::Kind::unsent;
   int failed_attempts_ = 0;  // Since it last served.
   PendingRing ring_;
   std::uint64_t answered_ = 0;
@@ -151,6 +212,18 @@ class Connection final : public Backend, private net::StreamHandler {
   std::unique_ptr<net::Timer> timer_;  // By state: end of the rest, limit of the greeting, confirm again.
   // Replaced with each connection, so that an answer to an earlier confirm() finds it gone.
   std::shared_ptr<int> confirm_token_;
+
+  // Private ones only.
+  PrivateHandle* handle_ = nullptr;  // Null: it is idle, or abandoned.
+  bool abandoned_ = false;
+  bool exempt_ = false;
+  bool tell_ready_ = false;     // The owner got it connected, and hears so from settle().
+  bool doomed_ = false;         // settle() breaks it for down_reason_.
+  bool unblock_asked_ = false;  // An errand is under way.
+  bool unblock_error_ = false;
+  std::uint64_t unblock_until_ = 0;  // Wanted until so many commands are answered.
+  base::TimePoint opened_{};
+  base::TimePoint last_answer_{};  // A deadline does not count from before it.
 };
 
 }  // namespace ringshift::backend

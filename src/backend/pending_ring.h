@@ -11,10 +11,13 @@
 
 namespace ringshift::backend {
 
+// So late that adding a timeout neither ends nor overflows.
+inline constexpr base::TimePoint kUntimed{base::TimePoint::duration::max() / 2};
+
 struct Pending {
   ReplySink* sink = nullptr;
   std::uint64_t tag = 0;
-  base::TimePoint sent{};  // When send() was called: the deadline counts from here.
+  base::TimePoint sent{};  // When send() was called: the deadline counts from here. kUntimed: it has none.
   std::uint64_t end = 0;   // The command's end in the connection's output, in bytes since it was made.
 };
 
@@ -28,6 +31,10 @@ class PendingRing {
   void push(const Pending& pending) {
     if (size() == slots_.size()) grow();
     slots_[tail_++ & (slots_.size() - 1)] = pending;
+  }
+  // All replies and failures that are due go to `sink` instead.
+  void redirect(ReplySink& sink) noexcept {
+    for (std::size_t i = head_; i != tail_; ++i) slots_[i & (slots_.size() - 1)].sink = &sink;
   }
   void swap(PendingRing& other) noexcept {
     slots_.swap(other.slots_);

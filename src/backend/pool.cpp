@@ -6,6 +6,8 @@
 
 #include "backend/backend.h"
 #include "backend/connection.h"
+#include "backend/errands.h"
+#include "backend/private_connection.h"
 
 namespace ringshift::backend {
 namespace {
@@ -19,7 +21,10 @@ milliseconds tick_of(const Options& options) {
 
 class PoolImpl final : public Pool {
  public:
-  PoolImpl(net::Loop& loop, Options options, Look* look) : shared_(loop, std::move(options), look) {
+  PoolImpl(net::Loop& loop, Options options, Look* look)
+      : shared_(loop, std::move(options), look),
+        errands_(shared_, [this](std::uint64_t serial) { return find(serial); }) {
+    shared_.errands = &errands_;
     shared_.tick = loop.timer([this] { tick(); });
     shared_.soon = loop.timer([this] { keep_house(); });
   }
@@ -45,6 +50,7 @@ class PoolImpl final : public Pool {
       links.member->gone = true;
       links.member->orphans.clear();
       retire(links);
+      lose_private(links, "the member left the cluster");
     }
     links_ = std::move(next);  // Moves no node, so the table stays good.
     if (snapshot_ != nullptr && snapshot->topology().fence != snapshot_->topology().fence) {
@@ -68,6 +74,7 @@ class PoolImpl final : public Pool {
     drains_.push_back(std::move(drain));
     shared_.draining = true;
     shared_.keep_house_soon();
+    if (!shared_.ticking) shared_.start_ticking();  // To ask again for orphans that could not be killed.
   }
 
   void flush() override {
@@ -76,12 +83,39 @@ class PoolImpl final : public Pool {
     shared_.dirty.clear();
   }
 
+  std::unique_ptr<PrivateConnection> open_private(topology::MemberIndex member, Resp resp,
+                                                  PrivateOwner& owner) override {
+    Links& links = *table_[member];
+    Connection* connection = take_idle(links, resp);
+    if (connection == nullptr) {
+      if (shared_.private_count >= shared_.options.max_private) close_an_idle_one();
+      const bool room = shared_.private_count < shared_.options.max_private;
+      connection = make(links, resp, room ? Connection::Use::one_owner : Connection::Use::refused);
+    }
+    return std::make_unique<PrivateHandle>(*connection, owner);
+  }
+
+  void give_back(std::unique_ptr<PrivateConnection> handle) override {
+    Connection* const connection = static_cast<PrivateHandle&>(*handle).take();
+    if (connection == nullptr || !connection->release()) return;
+    const auto links = links_.find(connection->member().id);
+    if (links == links_.end() || links->second.idle.size() >= shared_.options.max_idle_per_member) {
+      return connection->abandon();
+    }
+    links->second.idle.push_back(connection);
+  }
+
+  void unblock(topology::MemberIndex member, std::uint64_t client_id) override {
+    errands_.unblock(*table_[member]->member, client_id, false, 0);
+  }
+
  private:
   struct Links {
     std::shared_ptr<MemberState> member;
     std::string address;
-    Connection* v2 = nullptr;  // Owned by connections_.
-    Connection* v3 = nullptr;  // Null until asked for.
+    Connection* v2 = nullptr;       // Owned by connections_.
+    Connection* v3 = nullptr;       // Null until asked for.
+    std::vector<Connection*> idle;  // Private ones that were given back, the longest idle first.
   };
   struct Drain {
     std::function<void()> done;
@@ -89,23 +123,56 @@ class PoolImpl final : public Pool {
     std::unordered_map<std::uint64_t, std::uint64_t> waits_for;  // Serial -> commands to be answered.
   };
 
-  Connection* make(const Links& links, Resp resp) {
+  Connection* make(const Links& links, Resp resp, Connection::Use use = Connection::Use::shared) {
     connections_.push_back(
-        std::make_unique<Connection>(shared_, links.member, links.address, resp, next_serial_++));
+        std::make_unique<Connection>(shared_, links.member, links.address, resp, next_serial_++, use));
     return connections_.back().get();
+  }
+  [[nodiscard]] Connection* find(std::uint64_t serial) const {
+    // Serials only grow along the list.
+    const auto at =
+        std::ranges::lower_bound(connections_, serial, {}, [](const auto& c) { return c->serial(); });
+    return at != connections_.end() && (*at)->serial() == serial ? at->get() : nullptr;
+  }
+
+  static Connection* take_idle(Links& links, Resp resp) {
+    for (std::size_t i = links.idle.size(); i-- != 0;) {
+      Connection* const connection = links.idle[i];
+      if (connection->resp() != resp || !connection->connected()) continue;
+      links.idle.erase(links.idle.begin() + static_cast<std::ptrdiff_t>(i));
+      return connection;
+    }
+    return nullptr;
+  }
+  void close_an_idle_one() {
+    for (auto& [id, links] : links_) {
+      if (links.idle.empty()) continue;
+      links.idle.front()->abandon();
+      links.idle.front()->settle();  // Nobody owns it, so this calls nobody.
+      links.idle.erase(links.idle.begin());
+      return;
+    }
+  }
+  void lose_private(Links& links, const std::string& reason) {
+    for (const auto& connection : connections_) {
+      if (connection->is_private() && &connection->member() == links.member.get())
+        connection->lose_soon(reason);
+    }
+    links.idle.clear();
   }
 
   static void retire(Links& links) {
     if (links.v2 != nullptr) links.v2->retire();
     if (links.v3 != nullptr) links.v3->retire();
-    links.v2 = links.v3 = nullptr;
+    links.v2 = links.v3 = links.member->shared = nullptr;
   }
 
   void move_to(Links& links, const std::string& address) {
     const bool had_v3 = links.v3 != nullptr;
     retire(links);
+    lose_private(links, "the member moved from " + links.address + " to " + address);
     links.address = address;
-    links.v2 = make(links, Resp::v2);
+    links.v2 = links.member->shared = make(links, Resp::v2);
     if (had_v3) links.v3 = make(links, Resp::v3);
   }
 
@@ -114,20 +181,37 @@ class PoolImpl final : public Pool {
     const std::size_t count = connections_.size();
     const base::TimePoint now = shared_.loop.now();
     for (std::size_t i = 0; i < count; ++i) connections_[i]->check_deadlines(now);
-    shared_.ticking = std::ranges::any_of(connections_, [](const auto& c) { return !c->idle(); });
+    if (shared_.draining) kill_orphans();
+    shared_.ticking = std::ranges::any_of(connections_, [](const auto& c) { return c->needs_ticks(); }) ||
+                      (shared_.draining && std::ranges::any_of(links_, [](const auto& entry) {
+                         return !entry.second.member->orphans.empty();
+                       }));
     if (shared_.ticking) shared_.tick->arm(tick_of(shared_.options));
   }
 
   // In a wakeup of its own, so that nothing here happens inside somebody's send() or adopt().
   void keep_house() {
     shared_.soon_armed = false;
-    std::vector<PoolShared::Deferred> deferred;
-    deferred.swap(shared_.deferred);
-    for (const PoolShared::Deferred& one : deferred) {
+    shared_.delivering.swap(shared_.deferred);
+    // By index: a sink that hears of its failure may let others go, or make the pool grow.
+    for (std::size_t i = 0; i < shared_.delivering.size(); ++i) {
+      const PoolShared::Deferred one = shared_.delivering[i];
       one.sink->on_failure(one.tag, {one.kind, one.member->id, one.reason});
     }
+    shared_.delivering.clear();
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      if (connections_[i]->is_private()) connections_[i]->settle();
+    }
+    for (auto& [id, links] : links_) std::erase_if(links.idle, [](const auto* c) { return c->finished(); });
     std::erase_if(connections_, [](const auto& connection) { return connection->finished(); });
+    if (std::exchange(shared_.orphans_wait, false)) kill_orphans();
     finish_drains();
+  }
+
+  void kill_orphans() {
+    for (const auto& [id, links] : links_) {
+      if (!links.member->orphans.empty()) errands_.kill_orphans(links.member);
+    }
   }
 
   void finish_drains() {
@@ -143,6 +227,7 @@ class PoolImpl final : public Pool {
 
   [[nodiscard]] bool waits(const Drain& drain) const {
     for (const auto& connection : connections_) {
+      if (connection->exempt()) continue;
       const auto wanted = drain.waits_for.find(connection->serial());
       if (wanted != drain.waits_for.end() && connection->answered() < wanted->second) return true;
     }
@@ -156,6 +241,7 @@ class PoolImpl final : public Pool {
   }
 
   PoolShared shared_;
+  Errands errands_;
   std::shared_ptr<const topology::Snapshot> snapshot_;
   std::map<std::string, Links, std::less<>> links_;  // By member id.
   std::vector<Links*> table_;                        // By MemberIndex of snapshot_.

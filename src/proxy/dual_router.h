@@ -9,9 +9,11 @@
 // stopped, after the pool.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/backend.h"
 #include "net/loop.h"
@@ -19,6 +21,8 @@
 #include "telemetry/counters.h"
 
 namespace ringshift::proxy {
+
+inline constexpr std::string_view kCrossSlot = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
 
 enum class KeyAccess : std::uint8_t {
   get,    // GET: a nil reply means that the key is absent.
@@ -33,6 +37,30 @@ struct KeyCommand {
   backend::Resp resp = backend::Resp::v2;
   backend::ReplySink* sink = nullptr;  // Gets exactly one reply or failure, never from inside submit().
   std::uint64_t tag = 0;
+};
+
+struct MultiKey {
+  std::string key;
+  KeyAccess access = KeyAccess::write;
+};
+
+// One command on several keys (RENAME, MSETNX, SINTERSTORE, EVAL ...), or a MULTI ... EXEC block.
+struct MultiCommand {
+  std::string bytes;           // `count` whole commands, in RESP.
+  std::size_t count = 1;       // More than one: as Backend::send_block wants them.
+  std::vector<MultiKey> keys;  // All that the commands name; the same one twice is legal.
+  std::string member;          // Id of the member to use when there is no key.
+  backend::Resp resp = backend::Resp::v2;
+  backend::ReplySink* sink = nullptr;  // Gets exactly one reply or failure, never from inside submit_multi().
+  std::uint64_t tag = 0;
+};
+
+// Where keys are, for a command that goes over a private connection.
+struct Pulled {
+  topology::MemberIndex member = topology::kNoMember;  // Of all the keys, in the router's snapshot of now.
+  std::uint64_t epoch = 0,
+                step = 0;  // Of the fence under which that holds: a later one asks for another pull().
+  std::string error;       // Not empty: a whole error reply; the keys could not be had.
 };
 
 class DualRouter {
@@ -58,6 +86,15 @@ class DualRouter {
   [[nodiscard]] bool busy() const noexcept { return busy_keys_ != 0; }
   [[nodiscard]] bool pending(std::string_view key) const noexcept;
   void submit(KeyCommand command);
+
+  // For commands any of whose keys is not `settled` or is pending(). The command waits for its turn in the
+  // queues of all its keys at once; when it has it, and none of them is in HOLD, those between two members
+  // are pulled to their new one; then it is sent there on the shared connection, and the queues go on. Keys
+  // whose owners differ: answers kCrossSlot, and nothing is executed.
+  void submit_multi(MultiCommand command);
+  // The same with nothing to send: `done` hears, from the loop, where the keys are. Until the fence of the
+  // adopted snapshot changes, the member has the newest value of each, whoever pulls, writes or deletes them.
+  void pull(std::vector<MultiKey> keys, std::function<void(const Pulled&)> done);
 
   struct Impl;  // proxy/dual_router_impl.h
 
