@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "proxy/replies.h"
+#include "proxy/upstream.h"
 
 namespace ringshift::proxy {
 namespace {
@@ -14,6 +15,8 @@ using telemetry::Counter;
 constexpr std::size_t kFirstSlots = 8;
 constexpr std::size_t kIdleSlots = 64;          // An idle client keeps at most so many,
 constexpr std::size_t kIdleAnswerBytes = 1024;  // and of an emptied slot's text so much.
+
+constexpr std::size_t kMaxBehindBlocked = 64U << 10;  // What a client sends behind a command that waits.
 
 bool is_nil(std::string_view raw) noexcept { return raw.starts_with("$-1") || raw.starts_with('_'); }
 
@@ -34,6 +37,12 @@ std::size_t Session::on_data(std::string_view bytes) {
       pause();
       break;
     }
+    if (alone_ && in_flight() != 0) [[unlikely]] {
+      barrier_ = true;
+      if (!blocked_ || bytes.size() - used > kMaxBehindBlocked) pause();
+      break;
+    }
+    alone_ = blocked_ = false;
     const CommandParser::State state = parser_.parse(bytes.substr(used));
     if (state == CommandParser::State::need_more) {
       used += parser_.consumed();
@@ -69,7 +78,14 @@ void Session::pause() {
 }
 
 void Session::resume_if_caught_up() {
-  if (!paused_) return;
+  if (!paused_) {
+    if (!barrier_ || in_flight() != 0) return;
+    // A command that waited is answered; what came behind it was read and is to be looked at now.
+    barrier_ = false;
+    stream_->pause_reading();
+    stream_->resume_reading();
+    return;
+  }
   const Options& options = worker_.options();
   // Half of the bounds, so that a client at the bound does not switch with every reply.
   const bool caught_up = barrier_
@@ -83,6 +99,7 @@ void Session::resume_if_caught_up() {
 
 void Session::on_end() {
   closing_ = peer_ended_ = true;
+  abandon_tasks();
   mark();
 }
 
@@ -92,10 +109,20 @@ void Session::on_closed(std::string_view) {
   mark();
 }
 
+// A task may end in there, and the head move on.
 void Session::abandon_tasks() {
-  for (std::uint64_t n = head_; n != tail_; ++n) {
+  for (std::uint64_t n = head_, end = tail_; n < end; ++n) {
+    if (n < head_) continue;
     if (Task* task = slot(n).task.get(); task != nullptr) task->abandon();
   }
+}
+
+void Session::topology_changed() {
+  for (std::uint64_t n = head_, end = tail_; n < end; ++n) {
+    if (n < head_) continue;
+    if (Task* task = slot(n).task.get(); task != nullptr) task->topology_changed();
+  }
+  if (transaction_ != nullptr) transaction_->topology_changed();
 }
 
 // --- answering -------------------------------------------------------------------------------------------
@@ -103,6 +130,11 @@ void Session::abandon_tasks() {
 std::uint64_t Session::take_number() {
   if (in_flight() == slots_.size()) grow();
   return tail_++;
+}
+
+std::uint64_t Session::take_alone() {
+  alone_ = true;
+  return take_number();
 }
 
 void Session::grow() {

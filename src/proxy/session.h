@@ -16,7 +16,9 @@
 #include "net/stream.h"
 #include "protocol/resp/command_parser.h"
 #include "protocol/resp/command_table.h"
+#include "proxy/key_set.h"
 #include "proxy/task.h"
+#include "proxy/transaction.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
@@ -35,8 +37,20 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   void set_index(std::size_t index) noexcept { index_ = index; }
 
+  // From the worker, too: it has adopted a snapshot.
+  void topology_changed();
+
   // From a task: the whole answer to command `number`. Destroys the task.
   void task_done(std::uint64_t number, std::string_view answer);
+  // From the transaction. The next command's answer, known at once:
+  void answer_now(std::string_view text);
+  void refuse(std::string_view error);  // `error` without its line end.
+  // A number for a command behind which the next one is not read until it is answered, by complete().
+  std::uint64_t take_alone();
+  void complete(std::uint64_t number, std::string_view text);
+  // The next command is these `count`, of which the client gets the last one's answer.
+  void send_block(const Destination& where, std::string_view bytes, std::size_t count,
+                  std::vector<MultiKey> keys);
   void count_failure(backend::Failure::Kind kind);
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] const Worker& worker() const noexcept { return worker_; }
@@ -72,7 +86,10 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void dispatch_routed(const protocol::resp::Command& command);
   void dispatch_split(const protocol::resp::Command& command);
   Outcome dispatch_local(const protocol::resp::Command& command);
-  void refuse(std::string_view error);  // `error` without its line end.
+  Outcome dispatch_transaction(const protocol::resp::Command& command);
+  Outcome dispatch_blocking(const protocol::resp::Command& command);
+  void dispatch_many_keys(const protocol::resp::Command& command);
+  [[nodiscard]] bool queued_in_transaction(const protocol::resp::Command& command);
   void refuse_unknown();
   const protocol::resp::Command* subcommand(const protocol::resp::Command& container);
   void send_one(const protocol::resp::Command& command, std::string_view key);
@@ -80,8 +97,6 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] bool between_members(Upstream& upstream, const topology::Route& route, std::string_view key);
 
   std::uint64_t take_number();
-  void answer_now(std::string_view text);  // The next command's answer, known at once.
-  void complete(std::uint64_t number, std::string_view text);
   void advance();
   [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return static_cast<std::size_t>(tail_ - head_); }
@@ -116,6 +131,9 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool peer_ended_ = false;  // The client sends no more.
   bool paused_ = false;      // Not reading, for congestion.
   bool barrier_ = false;     // The next command waits until nothing is in flight.
+  bool alone_ = false;       // The command in flight is to be answered before the next is read.
+  bool blocked_ = false;     // The same for one that may wait long: we go on reading, to see the client leave.
+  std::unique_ptr<Transaction> transaction_;  // Null nearly always.
   std::string name_;
 };
 

@@ -18,6 +18,10 @@ class Task : public backend::ReplySink {
 
   // The client has gone: nobody will read the answer. A task that waits for something without end gives up.
   virtual void abandon() {}
+  // The worker has adopted a snapshot; the drain of what went by older ones comes next.
+  virtual void topology_changed() {}
+  // CLIENT UNBLOCK. False when it does not wait.
+  virtual bool unblock(bool /*with_error*/) { return false; }
 };
 
 }  // namespace ringshift::proxy

@@ -16,8 +16,8 @@ struct Upstream::Gate {
 };
 
 Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
-                   telemetry::Counters& counters, std::function<void(topology::Version)> applied)
-    : loop_(loop), cluster_(cluster), applied_(std::move(applied)), gate_(std::make_shared<Gate>()) {
+                   telemetry::Counters& counters, Listeners listeners)
+    : loop_(loop), cluster_(cluster), listeners_(std::move(listeners)), gate_(std::make_shared<Gate>()) {
   gate_->upstream = this;
   backend::Options pool_options;
   pool_options.name = "rs:" + options.router_id;
@@ -50,8 +50,9 @@ void Upstream::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
   snapshot_ = std::move(snapshot);
   pool_->adopt(snapshot_);
   dual_->adopt(snapshot_);
+  listeners_.adopted();  // Sessions end what must not outlast the step, so that the drain can.
   // Whatever was sent so far went by older snapshots. A drain may wait long, and a later one end first.
-  pool_->drain([this, version = snapshot_->version] { applied_(version); });
+  pool_->drain([this, version = snapshot_->version] { listeners_.applied(version); });
 }
 
 // --- backend::Look ---------------------------------------------------------------------------------------

@@ -21,9 +21,12 @@ namespace ringshift::proxy {
 
 class Upstream final : private backend::Look {
  public:
-  // `applied` is told, on this thread, of each version that this worker has applied (Proxy::set_on_applied).
+  struct Listeners {  // Called on this thread.
+    std::function<void()> adopted;                     // A snapshot, before its drain begins.
+    std::function<void(topology::Version)> applied;    // Proxy::set_on_applied, for this worker.
+  };
   Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
-           telemetry::Counters& counters, std::function<void(topology::Version)> applied);
+           telemetry::Counters& counters, Listeners listeners);
   ~Upstream();
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
@@ -47,7 +50,7 @@ class Upstream final : private backend::Look {
 
   net::Loop& loop_;
   const ServedCluster cluster_;
-  const std::function<void(topology::Version)> applied_;
+  const Listeners listeners_;
   std::shared_ptr<const topology::Snapshot> snapshot_;
   std::unique_ptr<DualRouter> dual_;
   std::unique_ptr<backend::Pool> pool_;

@@ -33,7 +33,8 @@ void Worker::run() {
   for (std::size_t i = 0; i < shared_.clusters.size(); ++i) {
     upstreams_.push_back(std::make_unique<Upstream>(
         loop_, shared_.options, shared_.clusters[i], counters_,
-        [this, i](topology::Version version) { shared_.applied(number_, i, version); }));
+        Upstream::Listeners{[this] { topology_changed(); },
+                            [this, i](topology::Version version) { shared_.applied(number_, i, version); }}));
   }
   linger_timer_ = loop_.timer([this] {
     lingering_ = false;
@@ -54,6 +55,10 @@ void Worker::run() {
 
 void Worker::adopt_newest() {
   for (const auto& upstream : upstreams_) upstream->adopt_newest();
+}
+
+void Worker::topology_changed() {
+  for (const auto& session : sessions_) session->topology_changed();
 }
 
 // --- clients ---------------------------------------------------------------------------------------------

@@ -74,6 +74,7 @@ class Worker final {
 
  private:
   void accept(int fd);
+  void topology_changed();
   void end_of_wakeup();
 
   const std::size_t number_;

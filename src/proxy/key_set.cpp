@@ -1,0 +1,61 @@
+#include "proxy/key_set.h"
+
+#include "proxy/replies.h"
+#include "proxy/worker.h"
+
+namespace ringshift::proxy {
+
+using protocol::resp::KeyRef;
+using protocol::resp::KeysResult;
+using protocol::resp::KeyUse;
+
+std::string_view add_key(const Worker& worker, std::string_view key, Destination& where) {
+  if (key.starts_with(kReservedPrefix)) return kReservedKey;
+  Upstream* upstream = worker.upstream_of(key);
+  if (upstream == nullptr) return kNoRoute;
+  const topology::Route route = upstream->snapshot().route(key);
+  if (where.upstream == nullptr) {
+    where.upstream = upstream;
+    where.member = route.member;
+  } else if (where.upstream != upstream || where.member != route.member) {
+    return kOtherSlot;
+  }
+  const bool free = !upstream->dual().busy() || !upstream->dual().pending(key);
+  where.settled = where.settled && free && route.state == topology::KeyState::settled;
+  return {};
+}
+
+CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& command,
+                        const protocol::resp::Arguments& arguments) {
+  CommandKeys located;
+  std::vector<KeyRef> refs;
+  const KeysResult found = protocol::resp::find_keys(command, arguments, refs);
+  if (found.kind == KeysResult::Kind::refused) {
+    located.error = found.error;
+    return located;
+  }
+  if (found.kind != KeysResult::Kind::found) return located;
+  located.keys.reserve(refs.size());
+  for (const KeyRef& ref : refs) {
+    const std::string_view key = arguments[ref.argument];
+    located.error = add_key(worker, key, located.where);
+    if (!located.error.empty()) return located;
+    located.keys.push_back(
+        {std::string(key), ref.use() == KeyUse::read ? KeyAccess::read : KeyAccess::write});
+  }
+  return located;
+}
+
+Destination any_member(const Worker& worker) { return {worker.upstreams().front().get(), 0, true}; }
+
+Destination locate_again(const Worker& worker, std::span<const MultiKey> keys, std::string_view& error) {
+  Destination where;
+  error = {};
+  for (const MultiKey& key : keys) {
+    error = add_key(worker, key.key, where);
+    if (!error.empty()) return where;
+  }
+  return where.upstream != nullptr ? where : any_member(worker);
+}
+
+}  // namespace ringshift::proxy
