@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "base/log.h"
+#include "protocol/resp/command_keys.h"
 #include "proxy/local_commands.h"
 #include "proxy/replies.h"
+#include "proxy/served.h"
 #include "proxy/session.h"
 
 namespace ringshift::proxy {
@@ -13,6 +15,8 @@ namespace {
 using protocol::resp::Command;
 using protocol::resp::equals_ignoring_case;
 using protocol::resp::Handling;
+using protocol::resp::KeyRef;
+using protocol::resp::KeysResult;
 using protocol::resp::KeyUse;
 using protocol::resp::LocalCommand;
 using telemetry::Counter;
@@ -27,21 +31,9 @@ KeyAccess access_of(const Command& command) {
   return command.key_use == KeyUse::read ? KeyAccess::read : KeyAccess::write;
 }
 
-// Why a command that Redis knows is refused.
-std::string_view reason(const Command& command) {
-  using namespace protocol::resp;
-  if (command.name == "auth") return "there are no passwords; remove it from the client's configuration";
-  if (command.name == "move" || command.name == "swapdb") return "there is only database 0";
-  if ((command.flags & k_pubsub) != 0) return "publish and subscribe need a connection to one server";
-  if ((command.flags & k_blocking) != 0) return "blocking commands are not routed";
-  if ((command.flags & k_admin) != 0) return "administer the members directly";
-  if ((command.flags & k_noscript) != 0 && command.first_key == 0 && command.key_use == KeyUse::none) {
-    return "it belongs to one server, not to a cluster";
-  }
-  if (command.first_key > 0 || (command.flags & k_movablekeys) != 0)
-    return "its keys may be on several members";
-  return "it names no key to route by";
-}
+constexpr std::string_view kCrossSlot = "-CROSSSLOT Keys in request don't hash to the same slot";
+constexpr std::string_view kMoving =
+    "-TRYAGAIN a key of this command is moving to another member: the command was not executed";
 
 }  // namespace
 
@@ -70,8 +62,14 @@ Session::Outcome Session::dispatch() {
     case Handling::split_count:
       dispatch_split(*command);
       break;
+    case Handling::blocking:
+      if (!protocol::resp::blocks(*command, parser_).may_wait) {
+        dispatch_routed(*command);
+        break;
+      }
+      [[fallthrough]];
     default:
-      refuse(unsupported(*command, reason(*command)));
+      refuse(unsupported(*command, why_not_served(*command)));
   }
   return Outcome::done;
 }
@@ -106,7 +104,7 @@ const Command* Session::subcommand(const Command& container) {
 
 void Session::dispatch_routed(const Command& command) {
   if (!command.has_one_key(parser_.argument_count())) [[unlikely]] {
-    refuse(unsupported(command, "with several keys, which may be on several members"));
+    dispatch_keys(command);
     return;
   }
   const std::string_view key = parser_.argument(static_cast<std::size_t>(command.first_key));
@@ -115,6 +113,50 @@ void Session::dispatch_routed(const Command& command) {
     return;
   }
   send_one(command, key);
+}
+
+// Any number of keys, anywhere: they must be on one member.
+void Session::dispatch_keys(const Command& command) {
+  std::vector<KeyRef>& keys = worker_.key_scratch();
+  const KeysResult result = protocol::resp::find_keys(command, parser_, keys);
+  if (result.kind == KeysResult::Kind::refused) {
+    refuse(result.error);
+    return;
+  }
+  if (result.kind != KeysResult::Kind::found) {  // It touches no key, or is an error that any member knows.
+    const topology::Route route = worker_.snapshot().route(std::to_string(id_));
+    worker_.pool().at(route.member, resp_).send(parser_.raw(), *this, take_number() * 2);
+    return;
+  }
+  const auto key_at = [&](std::size_t i) { return parser_.argument(keys[i].argument); };
+  bool one_key = true;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (key_at(i).starts_with(kReservedPrefix)) {
+      refuse(kReservedKey);
+      return;
+    }
+    one_key = one_key && key_at(i) == key_at(0);
+  }
+  if (one_key) {
+    send_one(command, key_at(0));
+    return;
+  }
+  const topology::MemberIndex member = worker_.snapshot().route(key_at(0)).member;
+  bool settled = true;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const topology::Route route = worker_.snapshot().route(key_at(i));
+    if (between_members(route, key_at(i))) {
+      settled = false;
+    } else if (route.member != member) {
+      refuse(kCrossSlot);
+      return;
+    }
+  }
+  if (!settled) {
+    refuse(kMoving);
+    return;
+  }
+  worker_.pool().at(member, resp_).send(parser_.raw(), *this, take_number() * 2);
 }
 
 // The whole command, which names this one key.
@@ -196,6 +238,10 @@ Session::Outcome Session::dispatch_local(const Command& command) {
   worker_.counters().add(Counter::requests);
   if (!command.arity_fits(parser_.argument_count())) {
     refuse(wrong_arity(command));
+    return Outcome::done;
+  }
+  if (!served(command)) {
+    refuse(unsupported(command, why_not_served(command)));
     return Outcome::done;
   }
   const std::string answer = answer_local(*this, parser_, command);

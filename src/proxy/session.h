@@ -71,6 +71,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   // dispatch.cpp
   Outcome dispatch();
   void dispatch_routed(const protocol::resp::Command& command);
+  void dispatch_keys(const protocol::resp::Command& command);
   void dispatch_split(const protocol::resp::Command& command);
   Outcome dispatch_local(const protocol::resp::Command& command);
   void refuse(std::string_view error);  // `error` without its line end.

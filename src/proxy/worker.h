@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "protocol/resp/command_keys.h"
 #include "proxy/dual_router.h"
 #include "proxy/proxy.h"
 #include "proxy/split.h"
@@ -61,6 +62,8 @@ class Worker final : private backend::Look {
   [[nodiscard]] telemetry::Counters& counters() noexcept { return counters_; }
   [[nodiscard]] const telemetry::Counters& counters() const noexcept { return counters_; }
   [[nodiscard]] SplitScratch& split_scratch() noexcept { return split_scratch_; }
+  // For find_keys(): good until the next command.
+  [[nodiscard]] std::vector<protocol::resp::KeyRef>& key_scratch() noexcept { return key_scratch_; }
   void at_end_of_wakeup(Session& session) { dirty_.push_back(&session); }
   void linger();  // Calls every session's linger_over() within kLinger.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
@@ -86,6 +89,7 @@ class Worker final : private backend::Look {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;
+  std::vector<protocol::resp::KeyRef> key_scratch_;
   std::unique_ptr<DualRouter> dual_;
   std::unique_ptr<backend::Pool> pool_;
   std::unique_ptr<net::Timer> linger_timer_, grace_timer_;
