@@ -37,8 +37,7 @@ std::size_t timeout_index(const Command& command, const std::vector<std::string>
 Blocked::Blocked(Session& session, std::uint64_t number, CommandKeys located, const Command& command,
                  const CommandParser& arguments)
     : session_(session), number_(number), keys_(std::move(located.keys)) {
-  for (std::size_t i = 0; i < arguments.argument_count(); ++i)
-    arguments_.emplace_back(arguments.argument(i));
+  for (std::size_t i = 0; i < arguments.argument_count(); ++i) arguments_.emplace_back(arguments.argument(i));
   const protocol::resp::Blocks blocks = protocol::resp::blocks(command, arguments);
   timeout_at_ = timeout_index(command, arguments_);
   in_milliseconds_ = command.name.starts_with("xread");
@@ -85,8 +84,8 @@ std::string Blocked::command_for_the_time_left() const {
   std::vector<std::string_view> arguments(arguments_.begin(), arguments_.end());
   std::string left;
   if (asked_ && timeout_at_ != 0 && !forever_) {
-    const auto rest = std::max<base::Duration>(until_ - session_.worker().loop().now(),
-                                               std::chrono::milliseconds(1));
+    const auto rest =
+        std::max<base::Duration>(until_ - session_.worker().loop().now(), std::chrono::milliseconds(1));
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(rest).count();
     left = in_milliseconds_ ? std::to_string(ms) : fmt::format("{}.{:03}", ms / 1000, ms % 1000);
     arguments[timeout_at_] = left;

@@ -22,8 +22,8 @@ class Session;
 
 class Blocked final : public Task, private backend::PrivateOwner {
  public:
-  Blocked(Session& session, std::uint64_t number, CommandKeys located,
-          const protocol::resp::Command& command, const protocol::resp::CommandParser& arguments);
+  Blocked(Session& session, std::uint64_t number, CommandKeys located, const protocol::resp::Command& command,
+          const protocol::resp::CommandParser& arguments);
   ~Blocked() override;
 
   // After it is in its slot.
@@ -56,7 +56,7 @@ class Blocked final : public Task, private backend::PrivateOwner {
   std::unique_ptr<backend::PrivateConnection> connection_;
   bool asked_ = false;
   bool pulling_ = false;
-  bool moving_ = false;     // Unblocked by us, to be asked again.
+  bool moving_ = false;  // Unblocked by us, to be asked again.
   bool abandoned_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include "proxy/local_commands.h"
 #include "proxy/replies.h"
+#include "proxy/served.h"
 #include "proxy/session.h"
 
 namespace ringshift::proxy {
@@ -11,17 +12,8 @@ namespace {
 
 using protocol::resp::Command;
 using protocol::resp::CommandParser;
-using protocol::resp::Handling;
 
-bool is_subcommand(const Command& command) { return command.name.contains('|'); }
-
-bool served(const Command& command) {
-  if (command.handling != Handling::container) return command.handling != Handling::unsupported;
-  for (std::size_t i = 1; i <= command.subcommands; ++i) {
-    if ((&command + i)->handling == Handling::routed) return true;
-  }
-  return false;
-}
+bool is_subcommand(const Command& command) { return command.is_subcommand(); }
 
 void append_flags(std::string& out, const Command& command, backend::Resp resp) {
   using namespace protocol::resp;

@@ -3,9 +3,14 @@
 #include <utility>
 
 #include "base/log.h"
+#include "protocol/resp/command_keys.h"
+#include "proxy/blocked.h"
 #include "proxy/local_commands.h"
 #include "proxy/replies.h"
+#include "proxy/served.h"
 #include "proxy/session.h"
+#include "proxy/split.h"
+#include "proxy/upstream.h"
 
 namespace ringshift::proxy {
 namespace {
@@ -13,34 +18,20 @@ namespace {
 using protocol::resp::Command;
 using protocol::resp::equals_ignoring_case;
 using protocol::resp::Handling;
-using protocol::resp::KeyUse;
 using protocol::resp::LocalCommand;
 using telemetry::Counter;
 
-constexpr std::string_view kReservedPrefix = "rs:";
-
-// GET is told from all others by where its entry lies.
+// These are told from all others by where their entries lie.
 const Command* const kGet = protocol::resp::find_command("get");
+const Command* const kMulti = protocol::resp::find_command("multi");
+const Command* const kExec = protocol::resp::find_command("exec");
+const Command* const kDiscard = protocol::resp::find_command("discard");
+const Command* const kWatch = protocol::resp::find_command("watch");
+const Command* const kUnwatch = protocol::resp::find_command("unwatch");
 
 KeyAccess access_of(const Command& command) {
   if (&command == kGet) return KeyAccess::get;
-  return command.key_use == KeyUse::read ? KeyAccess::read : KeyAccess::write;
-}
-
-// Why a command that Redis knows is refused.
-std::string_view reason(const Command& command) {
-  using namespace protocol::resp;
-  if (command.name == "auth") return "there are no passwords; remove it from the client's configuration";
-  if (command.name == "move" || command.name == "swapdb") return "there is only database 0";
-  if ((command.flags & k_pubsub) != 0) return "publish and subscribe need a connection to one server";
-  if ((command.flags & k_blocking) != 0) return "blocking commands are not routed";
-  if ((command.flags & k_admin) != 0) return "administer the members directly";
-  if ((command.flags & k_noscript) != 0 && command.first_key == 0 && command.key_use == KeyUse::none) {
-    return "it belongs to one server, not to a cluster";
-  }
-  if (command.first_key > 0 || (command.flags & k_movablekeys) != 0)
-    return "its keys may be on several members";
-  return "it names no key to route by";
+  return command.key_use == protocol::resp::KeyUse::read ? KeyAccess::read : KeyAccess::write;
 }
 
 }  // namespace
@@ -55,12 +46,15 @@ Session::Outcome Session::dispatch() {
     command = subcommand(*command);
     if (command == nullptr) return Outcome::done;  // Refused.
   }
+  if (transaction_ != nullptr && queued_in_transaction(*command)) [[unlikely]]
+    return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
-  worker_.counters().add(Counter::requests);
   if (!command->arity_fits(parser_.argument_count())) [[unlikely]] {
+    worker_.counters().add(Counter::requests);
     refuse(wrong_arity(*command));
     return Outcome::done;
   }
+  Outcome outcome = Outcome::done;
   switch (command->handling) {
     case Handling::routed:
       dispatch_routed(*command);
@@ -70,14 +64,112 @@ Session::Outcome Session::dispatch() {
     case Handling::split_count:
       dispatch_split(*command);
       break;
+    case Handling::transaction:
+      outcome = dispatch_transaction(*command);
+      break;
+    case Handling::blocking:
+      outcome = dispatch_blocking(*command);
+      break;
     default:
-      refuse(unsupported(*command, reason(*command)));
+      refuse(unsupported(*command, why_not_served(*command)));
   }
+  if (outcome == Outcome::done) worker_.counters().add(Counter::requests);
+  return outcome;
+}
+
+// Between MULTI and EXEC everything is kept until EXEC, but for what ends that.
+bool Session::queued_in_transaction(const Command& command) {
+  if (!transaction_->queueing()) return false;
+  if (&command == kExec || &command == kDiscard || &command == kMulti || &command == kWatch) return false;
+  if (command.local == LocalCommand::quit || command.local == LocalCommand::reset) return false;
+  worker_.counters().add(Counter::requests);
+  if (!command.arity_fits(parser_.argument_count())) {
+    transaction_->spoil();
+    refuse(wrong_arity(command));
+  } else {
+    const std::string answer = transaction_->queue(command, parser_);
+    if (answer.starts_with('-')) worker_.counters().add(Counter::errors_refused);
+    answer_now(answer);
+  }
+  return true;
+}
+
+// WATCH goes by a connection of its own, so what is before and what is behind it has to wait; and so for all
+// that ends a watch.
+Session::Outcome Session::dispatch_transaction(const Command& command) {
+  const bool queueing = transaction_ != nullptr && transaction_->queueing();
+  const bool watching = transaction_ != nullptr && transaction_->watching();
+  if ((&command == kWatch || watching) && in_flight() > 0) return Outcome::not_now;
+  if (&command == kWatch && queueing) {
+    refuse("-ERR WATCH inside MULTI is not allowed");
+  } else if (&command == kMulti && queueing) {
+    refuse("-ERR MULTI calls can not be nested");
+  } else if (&command == kExec && !queueing) {
+    refuse("-ERR EXEC without MULTI");
+  } else if (&command == kDiscard && !queueing) {
+    refuse("-ERR DISCARD without MULTI");
+  } else {
+    if (transaction_ == nullptr) transaction_ = std::make_unique<Transaction>(*this);
+    if (&command == kMulti) {
+      transaction_->begin();
+      answer_now("+OK\r\n");
+    } else if (&command == kExec) {
+      transaction_->exec();
+    } else if (&command == kDiscard) {
+      transaction_->discard();
+    } else if (&command == kUnwatch) {
+      transaction_->unwatch();
+    } else {
+      transaction_->watch(command, parser_);
+    }
+  }
+  if (transaction_ != nullptr && transaction_->idle()) transaction_.reset();
+  return Outcome::done;
+}
+
+void Session::send_block(const Destination& where, std::string_view bytes, std::size_t count,
+                         std::vector<MultiKey> keys) {
+  const std::uint64_t tag = take_number() * 2;
+  if (where.settled) {
+    where.upstream->pool().at(where.member, resp_).send_block(bytes, count, *this, tag);
+    return;
+  }
+  where.upstream->dual().submit_multi({.bytes = std::string(bytes),
+                                       .count = count,
+                                       .keys = std::move(keys),
+                                       .member = where.upstream->snapshot().members()[where.member].id,
+                                       .resp = resp_,
+                                       .sink = this,
+                                       .tag = tag});
+}
+
+Session::Outcome Session::dispatch_blocking(const Command& command) {
+  if (!protocol::resp::blocks(command, parser_).may_wait) {
+    dispatch_routed(command);
+    return Outcome::done;
+  }
+  if (in_flight() > 0) return Outcome::not_now;
+  CommandKeys located = locate_keys(worker_, command, parser_);
+  if (!located.error.empty()) {
+    refuse(located.error);
+    return Outcome::done;
+  }
+  if (located.keys.empty()) {  // It is malformed, so it does not wait.
+    send_block(any_member(worker_), parser_.raw(), 1, {});
+    return Outcome::done;
+  }
+  const std::uint64_t number = take_alone();
+  blocked_ = true;
+  auto owned = std::make_unique<Blocked>(*this, number, std::move(located), command, parser_);
+  Blocked& blocked = *owned;
+  slot(number).task = std::move(owned);
+  blocked.start();
   return Outcome::done;
 }
 
 void Session::refuse_unknown() {
   worker_.counters().add(Counter::requests);
+  if (transaction_ != nullptr) transaction_->spoil();
   const std::string_view name = parser_.argument(0);
   // A web page that makes a browser talk to us begins with "POST /" or soon has a line "Host: ...".
   if (equals_ignoring_case(name, "post") || equals_ignoring_case(name, "host:")) {
@@ -93,12 +185,14 @@ void Session::refuse_unknown() {
 const Command* Session::subcommand(const Command& container) {
   if (parser_.argument_count() < 2) {
     worker_.counters().add(Counter::requests);
+    if (transaction_ != nullptr) transaction_->spoil();
     refuse(wrong_arity(container));
     return nullptr;
   }
   const Command* found = protocol::resp::find_subcommand(container, parser_.argument(1));
   if (found == nullptr) {
     worker_.counters().add(Counter::requests);
+    if (transaction_ != nullptr) transaction_->spoil();
     refuse(unknown_subcommand(container.name, parser_.argument(1)));
   }
   return found;
@@ -106,7 +200,7 @@ const Command* Session::subcommand(const Command& container) {
 
 void Session::dispatch_routed(const Command& command) {
   if (!command.has_one_key(parser_.argument_count())) [[unlikely]] {
-    refuse(unsupported(command, "with several keys, which may be on several members"));
+    dispatch_many_keys(command);
     return;
   }
   const std::string_view key = parser_.argument(static_cast<std::size_t>(command.first_key));
@@ -115,6 +209,18 @@ void Session::dispatch_routed(const Command& command) {
     return;
   }
   send_one(command, key);
+}
+
+// Any number of keys, anywhere: they must be on one member.
+void Session::dispatch_many_keys(const Command& command) {
+  CommandKeys located = locate_keys(worker_, command, parser_);
+  if (!located.error.empty()) {
+    refuse(located.error);
+    return;
+  }
+  // It touches no key, or is an error that any member knows.
+  if (located.keys.empty()) located.where = any_member(worker_);
+  send_block(located.where, parser_.raw(), 1, std::move(located.keys));
 }
 
 // The whole command, which names this one key.
@@ -206,9 +312,17 @@ Session::Outcome Session::dispatch_local(const Command& command) {
   // connections of their own to the members, between which there is no order.
   const bool changes_protocol = command.local == LocalCommand::hello || command.local == LocalCommand::reset;
   if (changes_protocol && in_flight() > 0) return Outcome::not_now;
+  if (command.local == LocalCommand::reset && transaction_ != nullptr) {
+    transaction_->drop();
+    transaction_.reset();
+  }
   worker_.counters().add(Counter::requests);
   if (!command.arity_fits(parser_.argument_count())) {
     refuse(wrong_arity(command));
+    return Outcome::done;
+  }
+  if (!served(command)) {
+    refuse(unsupported(command, why_not_served(command)));
     return Outcome::done;
   }
   const std::string answer = answer_local(*this, parser_, command);

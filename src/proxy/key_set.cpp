@@ -41,7 +41,7 @@ CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& com
     located.error = add_key(worker, key, located.where);
     if (!located.error.empty()) return located;
     located.keys.push_back(
-        {std::string(key), ref.use() == KeyUse::read ? KeyAccess::read : KeyAccess::write});
+        {std::string(key), ref.use == KeyUse::read ? KeyAccess::read : KeyAccess::write});
   }
   return located;
 }

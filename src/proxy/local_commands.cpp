@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 #include "proxy/replies.h"
@@ -129,9 +130,7 @@ std::string client(Session& session, const CommandParser& arguments) {
     append_verbatim(out, client_info(session), session.resp());
     return out;
   }
-  const Command* known = protocol::resp::find_subcommand(*protocol::resp::find_command("client"), name);
-  if (known == nullptr) return unknown_subcommand("client", name) + "\r\n";
-  return unsupported(*known, "only SETNAME, GETNAME, SETINFO, ID and INFO are") + "\r\n";
+  return unknown_subcommand("client", name) + "\r\n";
 }
 
 std::string select(const CommandParser& arguments) {
@@ -141,6 +140,35 @@ std::string select(const CommandParser& arguments) {
       !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
   return digits ? "-ERR DB index is out of range: ringshift serves database 0 only\r\n"
                 : "-ERR value is not an integer or out of range\r\n";
+}
+
+std::string time_text() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  std::string out;
+  append_header(out, '*', 2);
+  append_bulk(out, std::to_string(micros / 1000000));
+  append_bulk(out, std::to_string(micros % 1000000));
+  return out;
+}
+
+std::string role_text() {
+  std::string out = "*3\r\n$6\r\nmaster\r\n:0\r\n";
+  append_header(out, '*', 0);
+  return out;
+}
+
+// A line of the text is a simple string.
+std::string help_text(const Command& command) {
+  const std::string_view text = protocol::resp::help_lines(command.name.substr(0, command.name.find('|')));
+  std::string out;
+  append_header(out, '*', static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1);
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out += fmt::format("+{}\r\n", text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
 }
 
 std::string reset(Session& session) {
@@ -174,6 +202,19 @@ std::string answer_local(Session& session, const CommandParser& arguments, const
     }
     case LocalCommand::command:
       return command_reply(session, arguments);
+    case LocalCommand::time:
+      return time_text();
+    case LocalCommand::role:
+      return role_text();
+    case LocalCommand::cluster:
+      return "-ERR This instance has cluster support disabled\r\n";
+    case LocalCommand::help:
+      return help_text(command);
+    case LocalCommand::config:  // Not served: see served().
+    case LocalCommand::slowlog:
+    case LocalCommand::latency:
+    case LocalCommand::auth:
+    case LocalCommand::acl:
     case LocalCommand::none:
       break;
   }

@@ -1,4 +1,5 @@
-// The commands that the proxy answers itself: PING ECHO HELLO CLIENT SELECT QUIT RESET INFO COMMAND.
+// The commands that the proxy answers itself: PING ECHO HELLO CLIENT SELECT QUIT RESET INFO COMMAND TIME
+// ROLE, every HELP, and what a server says that is not in a Redis Cluster.
 //
 // Worker's thread. REQUIRES: the command's arity was checked. The answer is one whole reply.
 #pragma once

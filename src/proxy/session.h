@@ -132,7 +132,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool paused_ = false;      // Not reading, for congestion.
   bool barrier_ = false;     // The next command waits until nothing is in flight.
   bool alone_ = false;       // The command in flight is to be answered before the next is read.
-  bool blocked_ = false;     // The same for one that may wait long: we go on reading, to see the client leave.
+  bool blocked_ = false;  // The same for one that may wait long: we go on reading, to see the client leave.
   std::unique_ptr<Transaction> transaction_;  // Null nearly always.
   std::string name_;
 };

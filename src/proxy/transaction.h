@@ -1,12 +1,12 @@
 // MULTI and WATCH of one client.
 //
-// The proxy itself keeps what is queued after MULTI, and sends MULTI ... EXEC as one block when EXEC comes. So
-// an open transaction has nothing at a member, and a resize step has nothing of it to cancel. All keys must be
-// on one member: the command that names another is answered CROSSSLOT, and EXEC then EXECABORT.
+// The proxy itself keeps what is queued after MULTI, and sends MULTI ... EXEC as one block when EXEC comes.
+// So an open transaction has nothing at a member, and a resize step has nothing of it to cancel. All keys
+// must be on one member: the command that names another is answered CROSSSLOT, and EXEC then EXECABORT.
 //
 // WATCH needs the member. It goes over a private connection, and EXEC's block after it. When a watched key is
-// no longer settled where it was watched (a resize step), or the connection is lost, EXEC answers nil: aborted
-// though perhaps nothing was changed is allowed, the contrary is not.
+// no longer settled where it was watched (a resize step), or the connection is lost, EXEC answers nil:
+// aborted though perhaps nothing was changed is allowed, the contrary is not.
 //
 // Belongs to a session; the worker's thread. Bound: kMaxBlockBytes of queued commands.
 #pragma once
@@ -41,7 +41,7 @@ class Transaction final : private backend::ReplySink, private backend::PrivateOw
   // A command between MULTI and EXEC. The answer, with its line end.
   [[nodiscard]] std::string queue(const protocol::resp::Command& command,
                                   const protocol::resp::CommandParser& arguments);
-  void spoil() noexcept { spoiled_ = true; }  // A command was refused instead of queued: EXEC will be too.
+  void spoil() noexcept { spoiled_ = queueing_; }  // A command was refused instead of queued: EXEC will be too.
   // EXEC, DISCARD, UNWATCH. They answer. REQUIRES: with watching(), nothing is in flight.
   void exec();
   void discard();
@@ -79,10 +79,10 @@ class Transaction final : private backend::ReplySink, private backend::PrivateOw
   std::unique_ptr<backend::PrivateConnection> watch_;
   std::vector<MultiKey> watched_;
   Upstream* watch_upstream_ = nullptr;
-  std::string watch_member_;      // Id.
-  bool watch_broken_ = false;     // EXEC must answer nil.
-  std::uint64_t awaited_ = 0;     // Commands of ours that are under way on watch_.
-  bool over_ = false;             // EXEC is under way: give watch_ back after it.
+  std::string watch_member_;   // Id.
+  bool watch_broken_ = false;  // EXEC must answer nil.
+  std::uint64_t awaited_ = 0;  // Commands of ours that are under way on watch_.
+  bool over_ = false;          // EXEC is under way: give watch_ back after it.
 };
 
 }  // namespace ringshift::proxy

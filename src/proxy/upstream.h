@@ -21,9 +21,9 @@ namespace ringshift::proxy {
 
 class Upstream final : private backend::Look {
  public:
-  struct Listeners {  // Called on this thread.
-    std::function<void()> adopted;                     // A snapshot, before its drain begins.
-    std::function<void(topology::Version)> applied;    // Proxy::set_on_applied, for this worker.
+  struct Listeners {                                 // Called on this thread.
+    std::function<void()> adopted;                   // A snapshot, before its drain begins.
+    std::function<void(topology::Version)> applied;  // Proxy::set_on_applied, for this worker.
   };
   Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
            telemetry::Counters& counters, Listeners listeners);

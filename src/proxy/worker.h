@@ -65,6 +65,7 @@ class Worker final {
   [[nodiscard]] telemetry::Counters& counters() noexcept { return counters_; }
   [[nodiscard]] const telemetry::Counters& counters() const noexcept { return counters_; }
   [[nodiscard]] SplitScratch& split_scratch() noexcept { return split_scratch_; }
+  // For find_keys(): good until the next command.
   void at_end_of_wakeup(Session& session) { dirty_.push_back(&session); }
   void linger();  // Calls every session's linger_over() within kLinger.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }

@@ -3,87 +3,173 @@
 #include <array>
 #include <cstring>
 
+#include "protocol/resp/command_table_policy.h"
+
 namespace ringshift::protocol::resp {
 namespace {
 
 struct Fact {
   std::string_view name;
-  int level, arity, flags, first, last, step;
-  KeyUse use;
-  int subcommands;
+  int level, arity;
+  std::uint32_t flags;
+  int first, last, step;
+  std::uint32_t categories;
+  std::string_view tips;
+  int specs, subcommands;
 };
 
 constexpr Fact kFacts[] = {
-#define RS_COMMAND(name, level, arity, flags, first, last, step, use, subcommands) \
-  {name, level, arity, flags, first, last, step, KeyUse::use, subcommands},
+#define RS_COMMAND(name, level, arity, flags, first, last, step, categories, tips, specs, subcommands) \
+  {name, level, arity, flags, first, last, step, categories, tips, specs, subcommands},
+#define RS_KEY_SPEC(flags, begin, at, keyword, find, a, b, c, notes)
 #include "protocol/resp/command_table.inc"
 #undef RS_COMMAND
+#undef RS_KEY_SPEC
 };
 constexpr std::size_t kCount = std::size(kFacts);
 
-struct Special {
-  std::string_view name;
-  Handling handling;
-  LocalCommand local = LocalCommand::none;
+constexpr KeySpec kSpecs[] = {
+#define RS_COMMAND(name, level, arity, flags, first, last, step, categories, tips, specs, subcommands)
+#define RS_KEY_SPEC(flags, begin, at, keyword, find, a, b, c, notes) \
+  {flags, KeySpec::Begin::begin, at, keyword, KeySpec::Find::find, a, b, c, notes},
+#include "protocol/resp/command_table.inc"
+#undef RS_COMMAND
+#undef RS_KEY_SPEC
 };
 
-// Where the facts alone do not decide.
-constexpr Special kSpecials[] = {
-    {"mget", Handling::split_mget},
-    {"mset", Handling::split_mset},
-    {"del", Handling::split_count},
-    {"unlink", Handling::split_count},
-    {"exists", Handling::split_count},
-    {"touch", Handling::split_count},
-    {"ping", Handling::local, LocalCommand::ping},
-    {"echo", Handling::local, LocalCommand::echo},
-    {"hello", Handling::local, LocalCommand::hello},
-    {"client", Handling::local, LocalCommand::client},
-    {"select", Handling::local, LocalCommand::select},
-    {"quit", Handling::local, LocalCommand::quit},
-    {"reset", Handling::local, LocalCommand::reset},
-    {"info", Handling::local, LocalCommand::info},
-    {"command", Handling::local, LocalCommand::command},
-    {"move", Handling::unsupported},            // To another database: there is only number 0.
-    {"watch", Handling::unsupported},           // Belongs to MULTI.
-    {"restore-asking", Handling::unsupported},  // Redis Cluster's own.
-};
+// PFCOUNT is flagged readonly, but its key specification says that it may write; XREADGROUP's specification
+// says that it reads, but it is flagged write: it changes the group.
+constexpr KeyUse use_of(std::span<const KeySpec> specs, std::uint32_t command_flags) {
+  KeyUse use = KeyUse::none;
+  for (const KeySpec& spec : specs) {
+    if ((spec.flags & key_not_key) != 0) continue;
+    if ((spec.flags & key_ro) == 0 || (command_flags & k_write) != 0) return KeyUse::write;
+    use = KeyUse::read;
+  }
+  return use;
+}
 
-// Routed: the keys are named by the facts, begin at one place, and the command neither blocks nor
-// administers nor publishes. Commands that take several keys (SINTER, PFCOUNT, ...) are routed when they
-// name one.
-constexpr Handling handling_of(const Fact& fact) {
-  constexpr int kNever = k_admin | k_pubsub | k_blocking | k_movablekeys;
-  if (fact.subcommands > 0) return Handling::container;
-  if (fact.first <= 0 || (fact.flags & kNever) != 0) return Handling::unsupported;
-  if (fact.last == fact.first || fact.last == -1) return Handling::routed;
-  return Handling::unsupported;
+constexpr KeyFinder finder_of(std::string_view name) {
+  using std::string_view_literals::operator""sv;
+  for (const auto pairs : {"mset"sv, "msetnx"sv})
+    if (name == pairs) return KeyFinder::pairs;
+  for (const auto pop : {"lmpop"sv, "blmpop"sv, "zmpop"sv, "bzmpop"sv})
+    if (name == pop) return KeyFinder::counted;
+  if (name == "set") return KeyFinder::set;
+  if (name == "bitfield") return KeyFinder::bitfield;
+  if (name == "sort" || name == "sort_ro") return KeyFinder::sort;
+  if (name == "georadius" || name == "georadiusbymember") return KeyFinder::georadius;
+  if (name == "xread" || name == "xreadgroup") return KeyFinder::xread;
+  return KeyFinder::specs;
+}
+
+// The line for this name, or the one for all subcommands of its container.
+constexpr const Policy* policy_of(std::string_view name) {
+  const std::size_t bar = name.find('|');
+  const Policy* of_container = nullptr;
+  for (const Policy& policy : kPolicies) {
+    if (policy.name == name) return &policy;
+    if (bar != std::string_view::npos && policy.name.size() == bar + 2 && policy.name.ends_with("|*") &&
+        policy.name.substr(0, bar + 1) == name.substr(0, bar + 1)) {
+      of_container = &policy;
+    }
+  }
+  return of_container;
+}
+
+constexpr void decide(Command& command) {
+  const Policy* policy = policy_of(command.name);
+  if (command.name.ends_with("|help") && (policy == nullptr || policy->name != command.name)) {
+    command.handling = Handling::local;
+    command.local = LocalCommand::help;
+  } else if (policy != nullptr) {
+    command.handling = policy->handling;
+    command.local = policy->local;
+    command.fan_out = policy->fan_out;
+    command.reason = policy->reason;
+  } else if (command.subcommands > 0) {
+    command.handling = Handling::container;
+  } else if (command.key_use != KeyUse::none && (command.flags & (k_admin | k_pubsub | k_blocking)) == 0) {
+    command.handling = Handling::routed;
+  }
 }
 
 constexpr std::array<Command, kCount> make_commands() {
   std::array<Command, kCount> commands{};
+  std::size_t next_spec = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
     const Fact& fact = kFacts[i];
     Command& command = commands[i];
-    command = {fact.name,
-               static_cast<std::int8_t>(fact.arity),
-               static_cast<std::uint16_t>(fact.flags),
-               static_cast<std::int8_t>(fact.first),
-               static_cast<std::int8_t>(fact.last),
-               static_cast<std::int8_t>(fact.step),
-               fact.use,
-               handling_of(fact),
-               LocalCommand::none,
-               static_cast<std::uint8_t>(fact.subcommands)};
-    for (const Special& special : kSpecials) {
-      if (special.name != fact.name) continue;
-      command.handling = special.handling;
-      command.local = special.local;
-    }
+    command.name = fact.name;
+    command.arity = static_cast<std::int8_t>(fact.arity);
+    command.first_key = static_cast<std::int8_t>(fact.first);
+    command.last_key = static_cast<std::int8_t>(fact.last);
+    command.key_step = static_cast<std::int8_t>(fact.step);
+    command.subcommands = static_cast<std::uint8_t>(fact.subcommands);
+    command.flags = fact.flags;
+    command.categories = fact.categories;
+    command.tips = fact.tips;
+    command.first_spec = static_cast<std::uint16_t>(next_spec);
+    command.specs = static_cast<std::uint16_t>(fact.specs);
+    command.finder = finder_of(fact.name);
+    command.key_use = use_of(std::span(kSpecs).subspan(next_spec, command.specs), fact.flags);
+    command.always_one_key = fact.first > 0 && fact.last == fact.first && (fact.flags & k_movablekeys) == 0;
+    next_spec += command.specs;
+    decide(command);
   }
   return commands;
 }
 constexpr std::array<Command, kCount> kCommands = make_commands();
+
+// Every command of the server is decided, and whatever is not plain has its reason.
+constexpr bool all_decided() {
+  for (const Command& command : kCommands) {
+    if (command.handling == Handling::undecided) return false;
+    if (command.handling == Handling::unsupported && command.reason.empty()) return false;
+    if (command.handling == Handling::fan_out && (command.reason.empty() || command.fan_out == FanOut::none))
+      return false;
+    if (command.handling == Handling::local && command.local == LocalCommand::none) return false;
+  }
+  return true;
+}
+static_assert(all_decided());
+
+// No line of the policy is about a command that does not exist.
+constexpr bool all_exist() {
+  for (const Policy& policy : kPolicies) {
+    const bool many = policy.name.ends_with("|*");
+    const std::string_view name = many ? policy.name.substr(0, policy.name.size() - 2) : policy.name;
+    bool exists = false;
+    for (const Command& command : kCommands)
+      exists = exists || (command.name == name && (!many || command.subcommands > 0));
+    if (!exists) return false;
+  }
+  return true;
+}
+static_assert(all_exist());
+
+constexpr Command kClientSetInfo = [] {
+  Command command{};
+  command.name = "client|setinfo";
+  command.arity = 4;
+  command.handling = Handling::local;
+  command.local = LocalCommand::client;
+  command.reason = "accepted, as by Redis 7.2; not kept";
+  return command;
+}();
+
+constexpr std::string_view kFlagNames[] = {"write",      "readonly",          "denyoom",          "admin",
+                                           "pubsub",     "noscript",          "blocking",         "loading",
+                                           "stale",      "skip_monitor",      "skip_slowlog",     "asking",
+                                           "fast",       "no_auth",           "no_async_loading", "no_multi",
+                                           "allow_busy", "no_mandatory_keys", "movablekeys"};
+constexpr std::string_view kCategoryNames[] = {
+    "keyspace", "read",   "write",       "set",       "sortedset",  "list",        "hash",
+    "string",   "bitmap", "hyperloglog", "geo",       "stream",     "pubsub",      "admin",
+    "fast",     "slow",   "blocking",    "dangerous", "connection", "transaction", "scripting"};
+constexpr std::string_view kKeyFlagNames[] = {
+    "RO",     "RW",     "OW",      "RM",         "access",        "update",
+    "insert", "delete", "not_key", "incomplete", "variable_flags"};
 
 // --- lookup: open addressing over the first 8 bytes, lower case, and the length. --------------------------
 
@@ -186,9 +272,18 @@ const Command* find_subcommand(const Command& container, std::string_view name) 
     const Command& command = *(&container + i);
     if (equals_ignoring_case(name, command.name.substr(container.name.size() + 1))) return &command;
   }
+  if (container.name == "client" && equals_ignoring_case(name, "setinfo")) return &kClientSetInfo;
   return nullptr;
 }
 
 std::span<const Command> all_commands() noexcept { return kCommands; }
+
+std::span<const KeySpec> Command::key_specs() const noexcept {
+  return std::span(kSpecs).subspan(first_spec, specs);
+}
+
+std::span<const std::string_view> command_flag_names() noexcept { return kFlagNames; }
+std::span<const std::string_view> acl_category_names() noexcept { return kCategoryNames; }
+std::span<const std::string_view> key_flag_names() noexcept { return kKeyFlagNames; }
 
 }  // namespace ringshift::protocol::resp

@@ -1,0 +1,68 @@
+#include "proxy/served.h"
+
+#include <algorithm>
+
+namespace ringshift::proxy {
+namespace {
+
+using protocol::resp::Command;
+using protocol::resp::Handling;
+using protocol::resp::LocalCommand;
+
+bool answered(const Command& command) noexcept {
+  static constexpr std::string_view kOfClient[] = {"client|id", "client|info", "client|getname",
+                                                   "client|setname", "client|setinfo"};
+  switch (command.local) {
+    case LocalCommand::client:
+      return std::ranges::find(kOfClient, command.name) != std::end(kOfClient);
+    case LocalCommand::config:
+    case LocalCommand::slowlog:
+    case LocalCommand::latency:
+    case LocalCommand::auth:
+    case LocalCommand::acl:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+bool served(const Command& command) noexcept {
+  switch (command.handling) {
+    case Handling::routed:
+    case Handling::split_mget:
+    case Handling::split_mset:
+    case Handling::split_count:
+    case Handling::transaction:
+    case Handling::blocking:
+      return true;
+    case Handling::local:
+      return answered(command);
+    case Handling::container:
+      return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);
+    case Handling::undecided:
+    case Handling::fan_out:
+    case Handling::pubsub:
+    case Handling::unsupported:
+      break;
+  }
+  return false;
+}
+
+std::string_view why_not_served(const Command& command) noexcept {
+  switch (command.handling) {
+    case Handling::pubsub:
+      return "publish and subscribe are not served by this version";
+    case Handling::fan_out:
+      return "commands of all members are not served by this version";
+    case Handling::local:
+      if (command.local == LocalCommand::auth)
+        return "there are no passwords; remove it from the client's configuration";
+      return "this version of the proxy keeps nothing of the kind";
+    default:
+      return command.reason;
+  }
+}
+
+}  // namespace ringshift::proxy
