@@ -83,14 +83,11 @@ void DualRouter::Impl::advance(MultiOperation& operation) {
     if (!pulling) finish(operation, kNoMember);
     return;
   }
-  if (!turn)
-    return;  // Whatever is in front of a lock pumps its queue when it is done, and so comes back here.
   const bool held = std::ranges::any_of(operation.keys, [&](const MultiOperation::Key& key) {
     return snapshot->route(key.queue->name).state == KeyState::hold;
   });
   if (held) return park(operation);
-  if (!turn)
-    return;  // Whatever is in front of a lock pumps its queue when it is done, and so comes back here.
+  if (!turn) return;  // Who is in front of a lock pumps its queue when done, and so comes back here.
   if (operation.parked) {
     unpark(operation);
     operation.deadline = loop.now() + options.request_timeout;
