@@ -1,5 +1,6 @@
-// A write to a key in DUAL that this worker has not pulled: claim, copy, confirm, seal, then the command
-// (RESIZE.md, "Transfer of a key"; transfer/steps.h says why it holds).
+// Pulls a key in DUAL that this worker has not pulled: claim, copy, confirm, seal (RESIZE.md, "Transfer of a
+// key"; transfer/steps.h says why it holds). Then comes the write for which it is; a command on several keys
+// is only told, and follows when all are there.
 #include <algorithm>
 
 #include "proxy/dual_router_impl.h"
@@ -44,6 +45,7 @@ void PullOperation::handle_reply(std::uint64_t tag, std::string_view raw) {
   const auto kind = static_cast<Tag>(tag & ((1U << kTagBits) - 1));
   if (kind == kFinal) return final_answered(raw);
   if (tag >> kTagBits != attempt_) return;
+  if (kind == kSeal && !final_) return lock_sealed(raw);
   if (kind == kSeal) {
     seal_failed_ = raw.starts_with('-');
     if (!seal_failed_ && valid_route()) router_.remember(final_->command.key);
@@ -142,6 +144,11 @@ void PullOperation::send_unlink(const Route& route) {
 // Step 5 and the client's command on one connection, and so in this order. From here on the command counts
 // as sent; the pull is known only when the seal's answer is there.
 void PullOperation::seal_and_send(const Route& route) {
+  if (lock() != nullptr) {  // The command follows once all its keys are known.
+    std::string seal;
+    transfer::append_seal(seal, queue_->name, token_);
+    return step(route.member, seal, kSeal);
+  }
   final_ = router_.take_front(*queue_);
   const KeyCommand& command = final_->command;
   if (!(was_busy_ && transfer::broken(transfer::Fault::no_seal_after_busy))) {
@@ -150,6 +157,16 @@ void PullOperation::seal_and_send(const Route& route) {
     send(route.member, command.resp, seal, attempt_ << kTagBits | kSeal);
   }
   send(route.member, command.resp, command.bytes, kFinal);
+}
+
+void PullOperation::lock_sealed(std::string_view raw) {
+  if (queue_ == nullptr) return;
+  if (!valid_route()) return give_up();
+  if (raw.starts_with('-')) return refuse(raw);
+  router_.remember(queue_->name);
+  const PendingCommand& front = queue_->waiting.front();
+  front.multi->keys[front.multi_key].pulled = true;
+  leave_queue();
 }
 
 void PullOperation::final_answered(std::string_view raw) {
@@ -173,7 +190,7 @@ void PullOperation::handle_failure(std::uint64_t tag, const Failure& failure) {
     return;
   }
   if (tag >> kTagBits != attempt_) return;
-  if (kind == kSeal) {
+  if (kind == kSeal && final_) {
     seal_failed_ = true;
     return;
   }
@@ -185,11 +202,16 @@ void PullOperation::handle_failure(std::uint64_t tag, const Failure& failure) {
 void PullOperation::retry_after_pause(bool same_token) {
   ++attempt_;
   PendingCommand& front = queue_->waiting.front();
-  if (router_.loop.now() >= front.deadline) {
+  MultiOperation* const multi = front.multi;
+  if (router_.loop.now() >= (multi != nullptr ? multi->deadline : front.deadline)) {
     const auto route = valid_route();
     std::string member = route ? router_.snapshot->members()[route->member].id : "";
-    router_.fail_later(front.command, Failure::Kind::unsent, std::move(member),
-                       "the key could not be moved in time");
+    constexpr std::string_view kReason = "the key could not be moved in time";
+    if (multi != nullptr) {
+      router_.settle(*multi, {"", Failure::Kind::unsent, std::move(member), std::string(kReason)});
+      return leave_queue();
+    }
+    router_.fail_later(front.command, Failure::Kind::unsent, std::move(member), std::string(kReason));
     static_cast<void>(router_.take_front(*queue_));
     return leave_queue();
   }
@@ -217,6 +239,10 @@ void PullOperation::on_timer() {
 }
 
 void PullOperation::refuse(std::string_view raw) {
+  if (MultiOperation* const multi = lock(); multi != nullptr) {
+    router_.settle(*multi, {std::string(raw), {}, "", ""});
+    return leave_queue();
+  }
   const PendingCommand front = router_.take_front(*queue_);
   const std::string reply(raw);  // `raw` may be ours, or die with the queue.
   leave_queue();

@@ -74,10 +74,14 @@ void DualRouter::Impl::pump(KeyQueue& queue) {
 }
 
 bool DualRouter::Impl::pump_front(KeyQueue& queue) {
-  PendingCommand& front = queue.waiting.front();
   const Route route = snapshot->route(queue.name);
   if (route.state == KeyState::hold) {
     park(queue);
+    return false;
+  }
+  PendingCommand& front = queue.waiting.front();
+  if (front.multi != nullptr) {
+    schedule(*front.multi);
     return false;
   }
   if (front.parked) {
@@ -110,17 +114,25 @@ bool DualRouter::Impl::pump_front(KeyQueue& queue) {
 
 void DualRouter::Impl::park(KeyQueue& queue) {
   for (PendingCommand& pending : queue.waiting) {
+    if (pending.multi != nullptr) {
+      park(*pending.multi);
+      continue;
+    }
     if (pending.parked) continue;
     pending.parked = true;
     pending.deadline = loop.now() + options.hold_timeout;
     parked_bytes += pending.command.bytes.size();
   }
-  while (parked_bytes > options.max_parked_bytes && !queue.waiting.empty()) {
-    KeyCommand command = std::move(queue.waiting.back().command);
-    queue.waiting.pop_back();
-    parked_bytes -= command.bytes.size();
-    waiting_bytes -= command.bytes.size();
-    fail_later(command, Failure::Kind::overloaded, "", "too many commands wait for a resize step");
+  for (std::size_t i = queue.waiting.size(); parked_bytes > options.max_parked_bytes && i-- != 0;) {
+    PendingCommand& last = queue.waiting[i];
+    if (last.multi != nullptr) {  // Its lock stays until the loop takes it out.
+      settle(*last.multi, {"", Failure::Kind::overloaded, "", std::string(kTooMuchParked)});
+      continue;
+    }
+    parked_bytes -= last.command.bytes.size();
+    waiting_bytes -= last.command.bytes.size();
+    fail_later(last.command, Failure::Kind::overloaded, "", std::string(kTooMuchParked));
+    queue.waiting.erase(queue.waiting.begin() + static_cast<std::ptrdiff_t>(i));
   }
   arm_sweep();
 }
@@ -175,6 +187,14 @@ void DualRouter::Impl::on_sweep() {
     }
     parked_left |= !queue.waiting.empty() && queue.waiting.front().parked;
     drop_if_idle(queue);
+  }
+  for (const auto& [id, multi] : multis) {
+    if (!multi->parked) continue;
+    if (multi->deadline > now) {
+      parked_left = true;
+      continue;
+    }
+    settle(*multi, {"", Failure::Kind::unsent, "", "its keys wait for a resize step that does not end"});
   }
   if (parked_left) arm_sweep();
 }

@@ -39,17 +39,12 @@ struct KeyCommand {
   std::uint64_t tag = 0;
 };
 
-struct MultiKey {
-  std::string key;
-  KeyAccess access = KeyAccess::write;
-};
-
 // One command on several keys (RENAME, MSETNX, SINTERSTORE, EVAL ...), or a MULTI ... EXEC block.
 struct MultiCommand {
-  std::string bytes;           // `count` whole commands, in RESP.
-  std::size_t count = 1;       // More than one: as Backend::send_block wants them.
-  std::vector<MultiKey> keys;  // All that the commands name; the same one twice is legal.
-  std::string member;          // Id of the member to use when there is no key.
+  std::string bytes;              // `count` whole commands, in RESP.
+  std::size_t count = 1;          // More than one: as Backend::send_block wants them.
+  std::vector<std::string> keys;  // All that the commands name; the same one twice is legal.
+  std::string member;             // Id of the member to use when there is no key.
   backend::Resp resp = backend::Resp::v2;
   backend::ReplySink* sink = nullptr;  // Gets exactly one reply or failure, never from inside submit_multi().
   std::uint64_t tag = 0;
@@ -93,8 +88,8 @@ class DualRouter {
   // whose owners differ: answers kCrossSlot, and nothing is executed.
   void submit_multi(MultiCommand command);
   // The same with nothing to send: `done` hears, from the loop, where the keys are. Until the fence of the
-  // adopted snapshot changes, the member has the newest value of each, whoever pulls, writes or deletes them.
-  void pull(std::vector<MultiKey> keys, std::function<void(const Pulled&)> done);
+  // adopted snapshot changes, the member has the newest value of each. REQUIRES: at least one key.
+  void pull(std::vector<std::string> keys, std::function<void(const Pulled&)> done);
 
   struct Impl;  // proxy/dual_router_impl.h
 

@@ -6,6 +6,10 @@
 //   dual     known: send to NEW, done with it. A read: ask (ReadOperation), together with other reads, but
 //            not past a write. A write: pull the key first (PullOperation), alone.
 //
+// A command on several keys (MultiOperation) has an entry, its lock, in the queue of each, all of them added
+// in one go: so two of them meet in the same order everywhere, and none waits for the other in a circle. It
+// acts when all its locks are in front, and always from the loop, never from inside pump().
+//
 // An operation works under the step it was born in. Each continuation looks at the snapshot again: if the
 // step is over, it gives its command back to the queue and sends nothing more (RESIZE.md, I3).
 #pragma once
@@ -25,13 +29,18 @@ struct StringHash {
   std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
 };
 
+inline constexpr std::string_view kTooMuchParked = "too many commands wait for a resize step";
+
 class Operation;
 class PullOperation;
+struct MultiOperation;
 
 struct PendingCommand {
   KeyCommand command;
   base::TimePoint deadline;
-  bool parked = false;  // Waited for a HOLD to end; its deadline starts anew then.
+  MultiOperation* multi = nullptr;  // A lock: command and deadline are the operation's.
+  std::uint32_t multi_key = 0;      // Which of its keys this is.
+  bool parked = false;              // Waited for a HOLD to end; its deadline starts anew then.
 };
 
 struct KeyQueue {
@@ -40,6 +49,30 @@ struct KeyQueue {
   std::deque<PendingCommand> waiting;
   unsigned reads = 0;             // ReadOperations in flight.
   PullOperation* pull = nullptr;  // At most one; owned by Impl::operations.
+};
+
+// A command on several keys, or a pull of several.
+struct MultiOperation {
+  static constexpr std::size_t kMaxPullsAtOnce = 64;
+  struct Key {
+    KeyQueue* queue;      // Lives at least as long as our lock in it.
+    bool pulled = false;  // In step `step`.
+  };
+  struct Outcome {  // Instead of sending. A whole reply, or else a failure.
+    std::string reply;
+    backend::Failure::Kind kind = backend::Failure::Kind::unsent;
+    std::string member, reason;
+  };
+  std::uint64_t id = 0;
+  MultiCommand command;
+  std::function<void(const Pulled&)> pulled;  // Set: there is nothing to send.
+  std::vector<Key> keys;                      // No two are the same.
+  std::size_t bytes = 0;                      // As it counts in waiting_bytes.
+  base::TimePoint deadline;
+  std::uint64_t step = 0;
+  bool parked = false;
+  bool scheduled = false;
+  std::optional<Outcome> outcome;
 };
 
 struct DualRouter::Impl {
@@ -58,6 +91,8 @@ struct DualRouter::Impl {
   std::size_t waiting_bytes = 0;  // Of all commands in queues; those that are parked among them.
   std::size_t parked_bytes = 0;
   transfer::TokenSource tokens;
+  std::unordered_map<std::uint64_t, std::unique_ptr<MultiOperation>> multis;  // By id.
+  std::uint64_t last_multi = 0;
   std::unique_ptr<net::Timer> sweep;  // Ends parking that lasts too long.
   bool sweep_armed = false;
 
@@ -77,6 +112,18 @@ struct DualRouter::Impl {
   void fail_later(const KeyCommand& command, backend::Failure::Kind kind, std::string member,
                   std::string reason);
   void drop_if_idle(KeyQueue& queue);
+
+  // dual_multi.cpp
+  void submit(std::unique_ptr<MultiOperation> operation);
+  void schedule(MultiOperation& operation);  // advance() soon.
+  void advance(MultiOperation& operation);   // As far as it goes; `operation` may be gone afterwards.
+  [[nodiscard]] bool has_its_turn(MultiOperation& operation);
+  [[nodiscard]] topology::MemberIndex common_owner(MultiOperation& operation);
+  [[nodiscard]] bool all_pulled(MultiOperation& operation);
+  void park(MultiOperation& operation);
+  void unpark(MultiOperation& operation);
+  void settle(MultiOperation& operation, MultiOperation::Outcome outcome);  // Ends it soon, for this.
+  void finish(MultiOperation& operation, topology::MemberIndex member);
   void arm_sweep();
   void on_sweep();
   void adopt(std::shared_ptr<const topology::Snapshot> next);
@@ -133,7 +180,7 @@ class ReadOperation final : public Operation {
 class PullOperation final : public Operation {
  public:
   using Operation::Operation;
-  void start();  // Step 1, with a fresh token.
+  void start();  // Step 1, with a fresh token. For the front of the queue, which stays there until the end.
 
  private:
   enum Tag : std::uint64_t { kClaim, kExists, kDump, kRestore, kUnlink, kSeal, kFinal };
@@ -156,6 +203,8 @@ class PullOperation final : public Operation {
   void give_up();                     // The step is over: the command goes back to the queue's care.
   void leave_queue();
   void final_answered(std::string_view raw);
+  [[nodiscard]] MultiOperation* lock() const { return queue_->waiting.front().multi; }
+  void lock_sealed(std::string_view raw);
 
   std::string token_, payload_;
   std::int64_t ttl_ms_ = 0;
