@@ -40,12 +40,11 @@ void add(Out& out, std::size_t argument, std::uint16_t flags) {
 
 // REQUIRES: the specification begins at an index.
 bool add_range(const KeySpec& spec, std::size_t count, Out& out) {
-  const auto first = static_cast<std::size_t>(spec.begin_at);
   const auto argc = static_cast<std::int64_t>(count);
   const std::int64_t last = spec.a >= 0 ? spec.begin_at + spec.a : argc + spec.a;
-  const auto step = static_cast<std::size_t>(spec.b);
-  if (last >= argc || last < spec.begin_at) return false;
-  for (std::size_t i = first; i <= static_cast<std::size_t>(last); i += step) add(out, i, spec.flags);
+  if (last >= argc) return false;
+  for (std::int64_t i = spec.begin_at; i <= last; i += spec.b)  // Maybe none: PFMERGE without sources.
+    add(out, static_cast<std::size_t>(i), spec.flags);
   return true;
 }
 
