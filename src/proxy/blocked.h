@@ -46,7 +46,7 @@ class Blocked final : public Task, private backend::PrivateOwner {
 
   Session& session_;
   const std::uint64_t number_;
-  std::vector<MultiKey> keys_;
+  std::vector<std::string> keys_;
   std::vector<std::string> arguments_;
   std::size_t timeout_at_ = 0;  // Index of the timeout among the arguments; 0: it has none.
   bool in_milliseconds_ = false;

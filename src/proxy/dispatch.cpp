@@ -128,7 +128,7 @@ Session::Outcome Session::dispatch_transaction(const Command& command) {
 }
 
 void Session::send_block(const Destination& where, std::string_view bytes, std::size_t count,
-                         std::vector<MultiKey> keys) {
+                         std::vector<std::string> keys) {
   const std::uint64_t tag = take_number() * 2;
   if (where.settled) {
     where.upstream->pool().at(where.member, resp_).send_block(bytes, count, *this, tag);

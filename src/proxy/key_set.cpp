@@ -7,7 +7,6 @@ namespace ringshift::proxy {
 
 using protocol::resp::KeyRef;
 using protocol::resp::KeysResult;
-using protocol::resp::KeyUse;
 
 std::string_view add_key(const Worker& worker, std::string_view key, Destination& where) {
   if (key.starts_with(kReservedPrefix)) return kReservedKey;
@@ -40,19 +39,18 @@ CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& com
     const std::string_view key = arguments[ref.argument];
     located.error = add_key(worker, key, located.where);
     if (!located.error.empty()) return located;
-    located.keys.push_back(
-        {std::string(key), ref.use == KeyUse::read ? KeyAccess::read : KeyAccess::write});
+    located.keys.emplace_back(key);
   }
   return located;
 }
 
 Destination any_member(const Worker& worker) { return {worker.upstreams().front().get(), 0, true}; }
 
-Destination locate_again(const Worker& worker, std::span<const MultiKey> keys, std::string_view& error) {
+Destination locate_again(const Worker& worker, std::span<const std::string> keys, std::string_view& error) {
   Destination where;
   error = {};
-  for (const MultiKey& key : keys) {
-    error = add_key(worker, key.key, where);
+  for (const std::string& key : keys) {
+    error = add_key(worker, key, where);
     if (!error.empty()) return where;
   }
   return where.upstream != nullptr ? where : any_member(worker);

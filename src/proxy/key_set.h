@@ -35,7 +35,7 @@ struct Destination {
 struct CommandKeys {
   std::string_view error;  // Not empty: refuse with it.
   Destination where;
-  std::vector<MultiKey> keys;
+  std::vector<std::string> keys;
 };
 [[nodiscard]] CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& command,
                                       const protocol::resp::Arguments& arguments);
@@ -45,7 +45,7 @@ struct CommandKeys {
 [[nodiscard]] Destination any_member(const Worker& worker);
 
 // Whether the keys of a located command may be used on their member as they are, by the snapshot of now.
-[[nodiscard]] Destination locate_again(const Worker& worker, std::span<const MultiKey> keys,
+[[nodiscard]] Destination locate_again(const Worker& worker, std::span<const std::string> keys,
                                        std::string_view& error);
 
 }  // namespace ringshift::proxy

@@ -50,7 +50,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void complete(std::uint64_t number, std::string_view text);
   // The next command is these `count`, of which the client gets the last one's answer.
   void send_block(const Destination& where, std::string_view bytes, std::size_t count,
-                  std::vector<MultiKey> keys);
+                  std::vector<std::string> keys);
   void count_failure(backend::Failure::Kind kind);
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] const Worker& worker() const noexcept { return worker_; }

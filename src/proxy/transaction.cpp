@@ -72,7 +72,7 @@ std::string Transaction::queue(const Command& command, const CommandParser& argu
     return std::string(error) + "\r\n";
   }
   if (located.where.upstream != nullptr) where_ = located.where;
-  for (MultiKey& key : located.keys) keys_.push_back(std::move(key));
+  for (std::string& key : located.keys) keys_.push_back(std::move(key));
   block_ += arguments.raw();
   ++count_;
   return "+QUEUED\r\n";
@@ -106,7 +106,7 @@ void Transaction::exec() {
 
   std::string_view error;
   const Destination where = locate_again(session_.worker(), keys_, error);
-  std::vector<MultiKey> keys = std::move(keys_);
+  std::vector<std::string> keys = std::move(keys_);
   reset_queue();
   if (!error.empty()) {  // The members changed since it was queued.
     session_.refuse(error);
@@ -175,7 +175,7 @@ void Transaction::watch(const Command& command, const CommandParser& arguments) 
     return;
   }
   watch_upstream_ = upstream;
-  for (const MultiKey& key : located.keys) watched_.push_back({key.key, KeyAccess::read});
+  watched_.insert(watched_.end(), located.keys.begin(), located.keys.end());
   const std::uint64_t number = session_.take_alone();
   std::string bytes(arguments.raw());
   if (located.where.settled) return send_watch(number, located.where, bytes);
@@ -245,8 +245,8 @@ void Transaction::on_lost(const Failure&) {
 void Transaction::topology_changed() {
   if (watch_ == nullptr || watch_broken_) return;
   Destination where;
-  for (const MultiKey& key : watched_) {
-    if (!add_key(session_.worker(), key.key, where).empty() || !where.settled || !is_watch_member(where)) {
+  for (const std::string& key : watched_) {
+    if (!add_key(session_.worker(), key, where).empty() || !where.settled || !is_watch_member(where)) {
       watch_broken_ = true;
       return;
     }

@@ -41,7 +41,9 @@ class Transaction final : private backend::ReplySink, private backend::PrivateOw
   // A command between MULTI and EXEC. The answer, with its line end.
   [[nodiscard]] std::string queue(const protocol::resp::Command& command,
                                   const protocol::resp::CommandParser& arguments);
-  void spoil() noexcept { spoiled_ = queueing_; }  // A command was refused instead of queued: EXEC will be too.
+  void spoil() noexcept {
+    spoiled_ = queueing_;
+  }  // A command was refused instead of queued: EXEC will be too.
   // EXEC, DISCARD, UNWATCH. They answer. REQUIRES: with watching(), nothing is in flight.
   void exec();
   void discard();
@@ -73,11 +75,11 @@ class Transaction final : private backend::ReplySink, private backend::PrivateOw
   bool spoiled_ = false;
   std::string block_;  // The queued commands.
   std::size_t count_ = 0;
-  std::vector<MultiKey> keys_;  // That the queued commands name.
+  std::vector<std::string> keys_;  // That the queued commands name.
   Destination where_;
 
   std::unique_ptr<backend::PrivateConnection> watch_;
-  std::vector<MultiKey> watched_;
+  std::vector<std::string> watched_;
   Upstream* watch_upstream_ = nullptr;
   std::string watch_member_;   // Id.
   bool watch_broken_ = false;  // EXEC must answer nil.

@@ -42,7 +42,7 @@ TEST(Blocked, TimesOutAsRedisDoes) {
   const auto begin = steady_clock::now();
   EXPECT_EQ(client.ask({"BLPOP", "q", "0.2"}), "*-1\r\n");
   EXPECT_GE(steady_clock::now() - begin, milliseconds(190));
-  EXPECT_EQ(client.ask({"BLMOVE", "q", "q", "LEFT", "LEFT", "0.05"}), "$-1\r\n");
+  EXPECT_EQ(client.ask({"BLMOVE", "q", "q", "LEFT", "LEFT", "0.05"}), "*-1\r\n");
   EXPECT_EQ(client.ask({"XREAD", "BLOCK", "50", "STREAMS", "s", "$"}), "*-1\r\n");
   EXPECT_EQ(client.ask({"BZPOPMIN", "z", "0.05"}), "*-1\r\n");
   EXPECT_EQ(client.ask({"BLMPOP", "0.05", "1", "q", "LEFT"}), "*-1\r\n");

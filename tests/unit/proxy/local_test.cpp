@@ -95,10 +95,10 @@ TEST(ProxyLocal, CommandListsWhatIsServed) {
   const auto all = protocol::resp::decode(client.ask({"COMMAND"}));
   ASSERT_TRUE(all && *all);
   EXPECT_EQ(client.ask({"COMMAND", "COUNT"}), fmt::format(":{}\r\n", (*all)->value.items.size()));
-  const auto info = protocol::resp::decode(client.ask({"COMMAND", "INFO", "get", "blpop", "object"}));
+  const auto info = protocol::resp::decode(client.ask({"COMMAND", "INFO", "get", "monitor", "object"}));
   ASSERT_TRUE(info && *info && (*info)->value.items.size() == 3);
   EXPECT_EQ((*info)->value.items[0].items[1].integer, 2);
-  EXPECT_TRUE((*info)->value.items[1].is_null()) << "BLPOP is not served";
+  EXPECT_TRUE((*info)->value.items[1].is_null()) << "MONITOR is not served";
   EXPECT_EQ((*info)->value.items[2].items[0].text, "object");
   EXPECT_EQ(client.ask({"COMMAND", "GETKEYS", "MSET", "a", "1", "b", "2"}), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
 }

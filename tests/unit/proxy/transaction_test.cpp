@@ -49,7 +49,6 @@ const Case kAsRedis[] = {
     {"unwatch inside", {{"MULTI"}, {"UNWATCH"}, {"EXEC"}}},
     {"blocking inside does not wait", {{"DEL", "k"}, {"MULTI"}, {"BLPOP", "k", "0"}, {"EXEC"}}},
     {"ping and echo", {{"MULTI"}, {"PING"}, {"ECHO", "hello"}, {"EXEC"}}},
-    {"subscribe inside", {{"MULTI"}, {"SUBSCRIBE", "c"}, {"EXEC"}}},
     {"watch, unchanged", {{"SET", "k", "1"}, {"WATCH", "k"}, {"MULTI"}, {"INCR", "k"}, {"EXEC"}}},
     {"own write after watch", {{"WATCH", "k"}, {"SET", "k", "9"}, {"MULTI"}, {"GET", "k"}, {"EXEC"}}},
     {"own write, then unwatch",
