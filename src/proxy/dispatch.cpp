@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "protocol/resp/command_keys.h"
 #include "proxy/blocked.h"
+#include "proxy/fan_out.h"
 #include "proxy/local_commands.h"
 #include "proxy/replies.h"
 #include "proxy/served.h"
@@ -69,6 +70,9 @@ Session::Outcome Session::dispatch() {
       break;
     case Handling::blocking:
       outcome = dispatch_blocking(*command);
+      break;
+    case Handling::fan_out:
+      dispatch_fan_out(*command);
       break;
     default:
       refuse(unsupported(*command, why_not_served(*command)));
@@ -165,6 +169,45 @@ Session::Outcome Session::dispatch_blocking(const Command& command) {
   slot(number).task = std::move(owned);
   blocked.start();
   return Outcome::done;
+}
+
+void Session::dispatch_fan_out(const Command& command) {
+  if (!served(command)) {
+    refuse(unsupported(command, why_not_served(command)));
+    return;
+  }
+  if (command.fan_out == protocol::resp::FanOut::any) {
+    send_block(any_member(worker_), parser_.raw(), 1, {});
+    return;
+  }
+  if (command.fan_out == protocol::resp::FanOut::flush) {
+    if (const std::string_view why = why_no_flush(); !why.empty()) {
+      refuse(why);
+      return;
+    }
+  }
+  const std::uint64_t number = take_number();
+  auto owned = std::make_unique<FanOut>(*this, number, command.fan_out);
+  FanOut& fan_out = *owned;
+  slot(number).task = std::move(owned);
+  fan_out.start(member_command(command, parser_));
+}
+
+std::string_view Session::why_no_flush() const {
+  if (!worker_.options().allow_flush) {
+    return "-ERR FLUSHALL and FLUSHDB are disabled here: start the proxy with --allow-flush";
+  }
+  if (parser_.argument_count() > 2 ||
+      (parser_.argument_count() == 2 && !equals_ignoring_case(parser_.argument(1), "async") &&
+       !equals_ignoring_case(parser_.argument(1), "sync"))) {
+    return "-ERR syntax error";
+  }
+  for (const auto& upstream : worker_.upstreams()) {
+    if (upstream->snapshot().topology().resize) {
+      return "-TRYAGAIN a resize is under way: let it finish or roll it back, then flush";
+    }
+  }
+  return {};
 }
 
 void Session::refuse_unknown() {

@@ -6,6 +6,7 @@ namespace ringshift::proxy {
 namespace {
 
 using protocol::resp::Command;
+using protocol::resp::FanOut;
 using protocol::resp::Handling;
 using protocol::resp::LocalCommand;
 
@@ -41,8 +42,10 @@ bool served(const Command& command) noexcept {
       return answered(command);
     case Handling::container:
       return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);
-    case Handling::undecided:
     case Handling::fan_out:
+      return command.fan_out != FanOut::scan && command.fan_out != FanOut::random &&
+             command.fan_out != FanOut::wait;
+    case Handling::undecided:
     case Handling::pubsub:
     case Handling::unsupported:
       break;

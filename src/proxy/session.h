@@ -88,6 +88,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   Outcome dispatch_local(const protocol::resp::Command& command);
   Outcome dispatch_transaction(const protocol::resp::Command& command);
   Outcome dispatch_blocking(const protocol::resp::Command& command);
+  void dispatch_fan_out(const protocol::resp::Command& command);
+  [[nodiscard]] std::string_view why_no_flush() const;
   void dispatch_many_keys(const protocol::resp::Command& command);
   [[nodiscard]] bool queued_in_transaction(const protocol::resp::Command& command);
   void refuse_unknown();

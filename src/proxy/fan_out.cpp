@@ -1,0 +1,158 @@
+#include "proxy/fan_out.h"
+
+#include <utility>
+
+#include "protocol/resp/value.h"
+#include "proxy/key_set.h"
+#include "proxy/replies.h"
+#include "proxy/session.h"
+#include "proxy/upstream.h"
+
+namespace ringshift::proxy {
+
+using backend::Failure;
+using protocol::resp::Value;
+using Kind = protocol::resp::FanOut;
+
+namespace {
+
+constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
+
+// The stamp (RESIZE.md, I4) is not the client's, so it is neither counted nor lost.
+constexpr std::string_view kCount = "return redis.call('dbsize') - redis.call('exists', 'rs:stamp')";
+constexpr std::string_view kFlush =
+    "local stamp = redis.call('get', 'rs:stamp') "
+    "redis.call(unpack(ARGV)) "
+    "if stamp then redis.call('set', 'rs:stamp', stamp) end "
+    "return redis.status_reply('OK')";
+
+}  // namespace
+
+std::string member_command(const protocol::resp::Command& command,
+                           const protocol::resp::CommandParser& arguments) {
+  std::string bytes;
+  if (command.fan_out == Kind::sum) {
+    protocol::resp::append_command(bytes, {"EVAL_RO", kCount, "0"});
+  } else if (command.fan_out == Kind::flush) {
+    std::vector<std::string_view> words = {"EVAL", kFlush, "0"};
+    for (std::size_t i = 0; i < arguments.argument_count(); ++i) words.push_back(arguments.argument(i));
+    protocol::resp::append_command(bytes, words);
+  } else {
+    bytes = arguments.raw();
+  }
+  return bytes;
+}
+
+FanOut::FanOut(Session& session, std::uint64_t number, Kind kind)
+    : session_(session), number_(number), kind_(kind), resp_(session.resp()) {}
+
+void FanOut::start(std::string_view command) {
+  command_ = command;
+  if (kind_ == Kind::concat) {
+    for (const auto& upstream : session_.worker().upstreams()) {
+      if (upstream->snapshot().topology().resize) rounds_left_ = 2;
+    }
+  }
+  ask_all();
+}
+
+void FanOut::ask_all() {
+  // Counted first: nothing answers from inside send(), but the count must be right when the first one does.
+  for (const auto& upstream : session_.worker().upstreams())
+    waiting_ += upstream->snapshot().members().size();
+  for (const auto& upstream : session_.worker().upstreams()) {
+    const std::size_t members = upstream->snapshot().members().size();
+    for (topology::MemberIndex member = 0; member < members; ++member) {
+      upstream->pool().at(member, resp_).send(command_, *this, 0);
+    }
+  }
+}
+
+void FanOut::on_reply(std::uint64_t, std::string_view raw) {
+  if (raw.starts_with('-')) {
+    session_.worker().counters().add(telemetry::Counter::errors_member);
+    if (error_.empty()) error_ = raw;
+  } else {
+    some_ok_ = true;
+    take(raw);
+  }
+  if (--waiting_ == 0) round_done();
+}
+
+void FanOut::on_failure(std::uint64_t, const Failure& failure) {
+  session_.count_failure(failure.kind);
+  if (error_.empty()) error_ = failure_reply(failure);
+  if (--waiting_ == 0) round_done();
+}
+
+void FanOut::take(std::string_view raw) {
+  switch (kind_) {
+    case Kind::sum: {
+      const auto decoded = protocol::resp::decode(raw);
+      if (decoded && *decoded && (*decoded)->value.type == Value::Type::integer) {
+        number_sum_ += (*decoded)->value.integer;
+      } else if (error_.empty()) {
+        error_ = kBadReply;
+      }
+      return;
+    }
+    case Kind::concat:
+      return take_keys(raw);
+    case Kind::merge_exists:
+      return take_flags(raw);
+    default:
+      if (first_reply_.empty()) first_reply_ = raw;
+  }
+}
+
+void FanOut::take_keys(std::string_view raw) {
+  auto decoded = protocol::resp::decode(raw);
+  if (!decoded || !*decoded || (*decoded)->value.type != Value::Type::array) {
+    if (error_.empty()) error_ = kBadReply;
+    return;
+  }
+  for (Value& item : (*decoded)->value.items) {
+    if (!item.text.starts_with(kReservedPrefix)) keys_.insert(std::move(item.text));
+  }
+}
+
+void FanOut::take_flags(std::string_view raw) {
+  const auto decoded = protocol::resp::decode(raw);
+  if (!decoded || !*decoded || (*decoded)->value.type != Value::Type::array) {
+    if (error_.empty()) error_ = kBadReply;
+    return;
+  }
+  const std::vector<Value>& items = (*decoded)->value.items;
+  if (flags_.empty()) flags_.assign(items.size(), true);
+  for (std::size_t i = 0; i < items.size() && i < flags_.size(); ++i) {
+    flags_[i] = flags_[i] && items[i].integer != 0;
+  }
+}
+
+void FanOut::round_done() {
+  if (--rounds_left_ > 0 && error_.empty()) return ask_all();
+  session_.task_done(number_, answer());  // Destroys this.
+}
+
+std::string FanOut::answer() const {
+  if (kind_ == Kind::any_ok && some_ok_) return first_reply_;
+  if (!error_.empty()) return error_;
+  std::string out;
+  switch (kind_) {
+    case Kind::sum:
+      append_integer(out, number_sum_);
+      return out;
+    case Kind::concat:
+      append_header(out, '*', keys_.size());
+      for (const std::string& key : keys_) append_bulk(out, key);
+      return out;
+    case Kind::merge_exists:
+      append_header(out, '*', flags_.size());
+      for (const bool flag : flags_) append_integer(out, flag ? 1 : 0);
+      return out;
+    default:
+      return first_reply_;
+  }
+}
+
+}  // namespace ringshift::proxy
