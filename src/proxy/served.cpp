@@ -39,7 +39,7 @@ bool served(const Command& command) noexcept {
     case Handling::local:
       return answered(command);
     case Handling::blocking:
-      return command.finder == KeyFinder::xread;  // When it does not block.
+      return kServesWaiting || command.finder == KeyFinder::xread;  // XREAD without BLOCK does not wait.
     case Handling::container:
       return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);
     case Handling::undecided:

@@ -7,6 +7,9 @@
 
 namespace ringshift::proxy {
 
+// Whether commands may wait at their members (Handling::blocking).
+inline constexpr bool kServesWaiting = false;
+
 // With some arguments at least; a container: one of its subcommands.
 [[nodiscard]] bool served(const protocol::resp::Command& command) noexcept;
 
