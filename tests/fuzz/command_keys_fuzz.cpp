@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<KeyRef> keys;
   const KeysResult result = find_keys(command, Arguments(std::span<const std::string_view>(words)), keys);
   check_keys(command, result, keys, words.size());
-  if (command.has_one_key(words.size())) {
+  if (command.key_use != KeyUse::none && command.has_one_key(words.size())) {
     check(result.kind == KeysResult::Kind::found && keys.size() == 1);
     check(keys[0].argument == static_cast<std::uint32_t>(command.first_key));
   }
