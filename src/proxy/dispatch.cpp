@@ -141,12 +141,14 @@ void Session::dispatch_keys(const Command& command) {
     send_one(command, key_at(0));
     return;
   }
-  const topology::MemberIndex member = worker_.snapshot().route(key_at(0)).member;
+  topology::MemberIndex member = topology::kNoMember;  // Of the settled keys.
   bool settled = true;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const topology::Route route = worker_.snapshot().route(key_at(i));
     if (between_members(route, key_at(i))) {
       settled = false;
+    } else if (member == topology::kNoMember) {
+      member = route.member;
     } else if (route.member != member) {
       refuse(kCrossSlot);
       return;

@@ -180,5 +180,46 @@ TEST(ProxySeveralKeys, TheirOrderWithOtherCommandsIsKept) {
   }
 }
 
+// From two members to three, all slices held: a key that moves is between two members.
+std::shared_ptr<const topology::Snapshot> held(const Cluster& cluster) {
+  topology::Topology topology = cluster.holder()->load()->topology();
+  topology::Resize resize;
+  resize.id = "r-1";
+  resize.placement = topology.spec.placement;
+  resize.members = topology.spec.members;
+  resize.phase = topology::Phase::hold;
+  resize.active = {{0, 1024}};
+  topology.spec.members.pop_back();
+  topology.resize = resize;
+  auto compiled = topology::Snapshot::compile(topology, {0, 2});
+  if (!compiled) throw std::runtime_error(compiled.error().message);
+  return *compiled;
+}
+
+TEST(ProxySeveralKeys, AKeyThatMovesIsToBeTriedAgain) {
+  Cluster cluster(3);
+  const auto snapshot = held(cluster);
+  std::vector<std::string> moving;
+  std::vector<std::string> staying;
+  for (int n = 0; moving.size() < 2 || staying.size() < 2; ++n) {
+    std::string key = fmt::format("key-{}", n);
+    const topology::Route route = snapshot->route(key);
+    const bool settled = route.state == topology::KeyState::settled;
+    if (settled ? route.member == 0 : true) (settled ? staying : moving).push_back(std::move(key));
+  }
+  ASSERT_TRUE(cluster.holder()->publish(snapshot));
+  cluster.proxy().notify();
+  Client client = cluster.client();
+  while (!client.ask({"INFO", "topology"}).contains("topology_version:0.2\r\n")) std::this_thread::yield();
+  const std::string again =
+      "-TRYAGAIN a key of this command is moving to another member: the command was not executed\r\n";
+  EXPECT_EQ(client.ask({"MSETNX", staying[0], "x", staying[1], "y"}), ":1\r\n");
+  EXPECT_EQ(client.ask({"RENAME", staying[0], moving[0]}), again);
+  EXPECT_EQ(client.ask({"RENAME", moving[0], moving[1]}), again);
+  EXPECT_EQ(client.ask({"EVAL", "return 1", "2", moving[0], staying[0]}), again);
+  EXPECT_EQ(client.ask({"RENAME", staying[0], staying[1]}), "+OK\r\n");
+  EXPECT_EQ(client.ask({"GET", staying[1]}), "$1\r\nx\r\n");
+}
+
 }  // namespace
 }  // namespace ringshift::proxy
