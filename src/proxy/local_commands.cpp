@@ -158,7 +158,14 @@ std::string role_text() {
   return out;
 }
 
-// A line of the text is a simple string.
+std::string reset(Session& session) {
+  session.set_resp(backend::Resp::v2);
+  session.set_name("");
+  return "+RESET\r\n";
+}
+
+}  // namespace
+
 std::string help_text(const Command& command) {
   const std::string_view text = protocol::resp::help_lines(command.name.substr(0, command.name.find('|')));
   std::string out;
@@ -170,14 +177,6 @@ std::string help_text(const Command& command) {
   }
   return out;
 }
-
-std::string reset(Session& session) {
-  session.set_resp(backend::Resp::v2);
-  session.set_name("");
-  return "+RESET\r\n";
-}
-
-}  // namespace
 
 std::string answer_local(Session& session, const CommandParser& arguments, const Command& command) {
   switch (command.local) {

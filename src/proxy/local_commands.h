@@ -15,6 +15,9 @@ class Session;
 [[nodiscard]] std::string answer_local(Session& session, const protocol::resp::CommandParser& arguments,
                                        const protocol::resp::Command& command);
 
+// What HELP of a container answers, of which `command` is a subcommand: an array of lines.
+[[nodiscard]] std::string help_text(const protocol::resp::Command& command);
+
 // info.cpp
 [[nodiscard]] std::string info_text(const Session& session, const protocol::resp::CommandParser& arguments);
 // command_reply.cpp: COMMAND and its subcommands.

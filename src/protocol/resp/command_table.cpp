@@ -113,7 +113,8 @@ constexpr std::array<Command, kCount> make_commands() {
     command.specs = static_cast<std::uint16_t>(fact.specs);
     command.finder = finder_of(fact.name);
     command.key_use = use_of(std::span(kSpecs).subspan(next_spec, command.specs), fact.flags);
-    command.always_one_key = fact.first > 0 && fact.last == fact.first && (fact.flags & k_movablekeys) == 0;
+    command.always_one_key =
+        command.key_use != KeyUse::none && fact.last == fact.first && (fact.flags & k_movablekeys) == 0;
     next_spec += command.specs;
     decide(command);
   }

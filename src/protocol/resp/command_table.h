@@ -179,8 +179,8 @@ struct Command {
     const auto n = static_cast<std::int64_t>(arguments);
     return arity >= 0 ? n == arity : n >= -arity;
   }
-  // REQUIRES: the arity fits. Whether its only key is argument `first_key`: cheap, and enough for most
-  // commands. false says nothing: see find_keys().
+  // REQUIRES: the arity fits, key_use is not none. Whether its only key is argument `first_key`: cheap, and
+  // enough for most commands. false says nothing: see find_keys().
   [[nodiscard]] bool has_one_key(std::size_t arguments) const noexcept {
     if (always_one_key) return true;
     return last_key == -1 && static_cast<std::int64_t>(arguments) - first_key == key_step;
