@@ -127,12 +127,14 @@ TEST_F(PrivateTest, ABlockThatBreaksBeforeItsEndIsUnsentAndNeverExecuted) {
   RedisProcess redis;
   open({{"m1", redis.address()}});
   ASSERT_EQ(ask({"PING"}).raw, "+PONG\r\n");
+  // More than the sockets hold, so EXEC does not leave.
+  const std::string big = block_of({{"SET", "cut", "1"}, {"SET", "big", std::string(30U << 20, 'x')}});
+  run_for(milliseconds(1));  // The loop's clock is late after that.
   redis.pause();
   Sink whole, cut;
   backend().send_block(block_of({{"SET", "whole", "1"}}), 3, whole, 1);
-  // More than the sockets hold, so EXEC does not leave.
-  backend().send_block(block_of({{"SET", "cut", "1"}, {"SET", "big", std::string(30U << 20, 'x')}}), 4, cut,
-                       2);
+  backend().send_block(big, 4, cut, 2);
+  pool->flush();
   ASSERT_TRUE(run_until([&] { return whole.outcomes.size() == 1 && cut.outcomes.size() == 1; }));
   EXPECT_EQ(whole.last().kind, Failure::Kind::unknown);
   EXPECT_EQ(cut.last().kind, Failure::Kind::unsent);
