@@ -91,7 +91,7 @@ class PrivateConnection : public Backend {
   // from when its turn comes.)
   virtual void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag) = 0;
   // A command whose answers are pushes: SUBSCRIBE and its kin in RESP3. An error in reply to it breaks the
-  // connection, and on_lost's reason is that error. Does not count as unanswered.
+  // connection, and on_lost's reason names that error. Does not count as unanswered.
   virtual void send_for_pushes(std::string_view command) = 0;
 
   [[nodiscard]] virtual bool lost() const noexcept = 0;
@@ -99,12 +99,14 @@ class PrivateConnection : public Backend {
   [[nodiscard]] virtual std::uint64_t client_id() const noexcept = 0;    // At the member; 0 until ready.
   [[nodiscard]] virtual const std::string& member() const noexcept = 0;  // Id.
 
-  // Whether drains go on in spite of its unanswered commands; false at first. Say true only while they touch
-  // nothing that moves in the snapshot's step, and look again with every snapshot, before the drain.
+  // Whether drains go on in spite of its unanswered commands; false at first. A command that blocks must not
+  // hold up every new snapshot, so say true while none of its keys is in HOLD. With each snapshot, before the
+  // drain, look again, and end the others: set_exempt(false) and unblock().
   virtual void set_exempt(bool exempt) = 0;
   // Ends the commands that block: CLIENT UNBLOCK (as a timeout, or with an UNBLOCKED error) through a shared
   // connection, again until whatever was sent before now has its answer. Their sinks get what the member
-  // answers, which may be a value that came first.
+  // answers, which may be a value that came first. Another blocking command on this same connection could
+  // still meet the last UNBLOCK; give_back() looks to that by itself.
   virtual void unblock(bool with_error = false) = 0;
 };
 
@@ -153,7 +155,9 @@ class Pool {
   // For another owner to use. REQUIRES: it is clean (no MULTI, WATCH, subscription, tracking, nothing that
   // CLIENT or HELLO set); otherwise destroy it. One that is lost, or has commands unanswered, is closed.
   virtual void give_back(std::unique_ptr<PrivateConnection> connection) = 0;
-  // CLIENT UNBLOCK through the shared connection, once; nobody hears the answer.
+  // CLIENT UNBLOCK through the shared connection, once; nobody hears the answer. It may overtake a command
+  // that was sent just now, and come too late for one that was answered: PrivateConnection::unblock() does
+  // not.
   virtual void unblock(topology::MemberIndex member, std::uint64_t client_id) = 0;
 };
 

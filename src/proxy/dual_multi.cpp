@@ -46,7 +46,7 @@ void DualRouter::Impl::submit(std::unique_ptr<MultiOperation> submitted) {
   operation.deadline = loop.now() + options.request_timeout;
   waiting_bytes += operation.bytes;
   if (waiting_bytes > options.max_waiting_bytes) {
-    settle(operation, {"", Failure::Kind::overloaded, "", "too much waits for keys that are being moved"});
+    end(operation, {"", Failure::Kind::overloaded, "", "too much waits for keys that are being moved"});
     return;
   }
   operation.keys.reserve(names.size());
@@ -124,8 +124,11 @@ MemberIndex DualRouter::Impl::common_owner(MultiOperation& operation) {
 
 // If not, starts pulls, as many as the bound allows; each comes back here by way of pump().
 bool DualRouter::Impl::all_pulled(MultiOperation& operation) {
-  if (operation.step != step()) {
-    operation.step = step();
+  const topology::Fence& fence = snapshot->topology().fence;
+  if (operation.step != fence.step ||
+      operation.epoch != fence.epoch) {  // Nothing of an earlier step counts (I6).
+    operation.step = fence.step;
+    operation.epoch = fence.epoch;
     for (MultiOperation::Key& key : operation.keys) key.pulled = false;
   }
   std::size_t pulling = 0;
@@ -153,14 +156,14 @@ void DualRouter::Impl::park(MultiOperation& operation) {
     arm_sweep();
   }
   if (parked_bytes <= options.max_parked_bytes) return;
-  settle(operation, {"", Failure::Kind::overloaded, "", std::string(kTooMuchParked)});
+  end(operation, {"", Failure::Kind::overloaded, "", std::string(kTooMuchParked)});
 }
 
 void DualRouter::Impl::unpark(MultiOperation& operation) {
   if (std::exchange(operation.parked, false)) parked_bytes -= operation.bytes;
 }
 
-void DualRouter::Impl::settle(MultiOperation& operation, MultiOperation::Outcome outcome) {
+void DualRouter::Impl::end(MultiOperation& operation, MultiOperation::Outcome outcome) {
   if (operation.outcome) return;
   unpark(operation);
   operation.outcome = std::move(outcome);

@@ -208,7 +208,7 @@ void PullOperation::retry_after_pause(bool same_token) {
     std::string member = route ? router_.snapshot->members()[route->member].id : "";
     constexpr std::string_view kReason = "the key could not be moved in time";
     if (multi != nullptr) {
-      router_.settle(*multi, {"", Failure::Kind::unsent, std::move(member), std::string(kReason)});
+      router_.end(*multi, {"", Failure::Kind::unsent, std::move(member), std::string(kReason)});
       return leave_queue();
     }
     router_.fail_later(front.command, Failure::Kind::unsent, std::move(member), std::string(kReason));
@@ -240,7 +240,7 @@ void PullOperation::on_timer() {
 
 void PullOperation::refuse(std::string_view raw) {
   if (MultiOperation* const multi = lock(); multi != nullptr) {
-    router_.settle(*multi, {std::string(raw), {}, "", ""});
+    router_.end(*multi, {std::string(raw), {}, "", ""});
     return leave_queue();
   }
   const PendingCommand front = router_.take_front(*queue_);

@@ -126,7 +126,7 @@ void DualRouter::Impl::park(KeyQueue& queue) {
   for (std::size_t i = queue.waiting.size(); parked_bytes > options.max_parked_bytes && i-- != 0;) {
     PendingCommand& last = queue.waiting[i];
     if (last.multi != nullptr) {  // Its lock stays until the loop takes it out.
-      settle(*last.multi, {"", Failure::Kind::overloaded, "", std::string(kTooMuchParked)});
+      end(*last.multi, {"", Failure::Kind::overloaded, "", std::string(kTooMuchParked)});
       continue;
     }
     parked_bytes -= last.command.bytes.size();
@@ -194,7 +194,7 @@ void DualRouter::Impl::on_sweep() {
       parked_left = true;
       continue;
     }
-    settle(*multi, {"", Failure::Kind::unsent, "", "its keys wait for a resize step that does not end"});
+    end(*multi, {"", Failure::Kind::unsent, "", "its keys wait for a resize step that does not end"});
   }
   if (parked_left) arm_sweep();
 }

@@ -53,9 +53,10 @@ struct MultiCommand {
 // Where keys are, for a command that goes over a private connection.
 struct Pulled {
   topology::MemberIndex member = topology::kNoMember;  // Of all the keys, in the router's snapshot of now.
-  std::uint64_t epoch = 0,
-                step = 0;  // Of the fence under which that holds: a later one asks for another pull().
-  std::string error;       // Not empty: a whole error reply; the keys could not be had.
+  // Of the fence under which that holds.
+  std::uint64_t epoch = 0;
+  std::uint64_t step = 0;
+  std::string error;  // Not empty: a whole error reply; the keys could not be had.
 };
 
 class DualRouter {
@@ -87,8 +88,9 @@ class DualRouter {
   // are pulled to their new one; then it is sent there on the shared connection, and the queues go on. Keys
   // whose owners differ: answers kCrossSlot, and nothing is executed.
   void submit_multi(MultiCommand command);
-  // The same with nothing to send: `done` hears, from the loop, where the keys are. Until the fence of the
-  // adopted snapshot changes, the member has the newest value of each. REQUIRES: at least one key.
+  // The same with nothing to send: `done` hears, from the loop, where the keys are. The member has the newest
+  // value of each until a snapshot with another fence, or another owner of a key, is adopted: then what is
+  // under way there is to be cancelled, and the keys pulled again. REQUIRES: at least one key.
   void pull(std::vector<std::string> keys, std::function<void(const Pulled&)> done);
 
   struct Impl;  // proxy/dual_router_impl.h

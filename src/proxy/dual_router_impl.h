@@ -56,7 +56,7 @@ struct MultiOperation {
   static constexpr std::size_t kMaxPullsAtOnce = 64;
   struct Key {
     KeyQueue* queue;      // Lives at least as long as our lock in it.
-    bool pulled = false;  // In step `step`.
+    bool pulled = false;  // In `epoch` and `step`.
   };
   struct Outcome {  // Instead of sending. A whole reply, or else a failure.
     std::string reply;
@@ -69,7 +69,7 @@ struct MultiOperation {
   std::vector<Key> keys;                      // No two are the same.
   std::size_t bytes = 0;                      // As it counts in waiting_bytes.
   base::TimePoint deadline;
-  std::uint64_t step = 0;
+  std::uint64_t epoch = 0, step = 0;
   bool parked = false;
   bool scheduled = false;
   std::optional<Outcome> outcome;
@@ -122,7 +122,7 @@ struct DualRouter::Impl {
   [[nodiscard]] bool all_pulled(MultiOperation& operation);
   void park(MultiOperation& operation);
   void unpark(MultiOperation& operation);
-  void settle(MultiOperation& operation, MultiOperation::Outcome outcome);  // Ends it soon, for this.
+  void end(MultiOperation& operation, MultiOperation::Outcome outcome);  // Soon.
   void finish(MultiOperation& operation, topology::MemberIndex member);
   void arm_sweep();
   void on_sweep();
