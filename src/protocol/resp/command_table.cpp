@@ -63,30 +63,34 @@ constexpr KeyFinder finder_of(std::string_view name) {
   return KeyFinder::specs;
 }
 
-// The line for this name, or the one for all subcommands of its container.
-constexpr const Policy* policy_of(std::string_view name) {
+constexpr std::size_t kPolicyCount = std::size(kPolicies);
+
+// The line for this name, or the one for all subcommands of its container; kPolicyCount: none. (An index:
+// under UBSan GCC takes no comparison with nullptr for a constant.)
+constexpr std::size_t policy_of(std::string_view name) {
   const std::size_t bar = name.find('|');
-  const Policy* of_container = nullptr;
-  for (const Policy& policy : kPolicies) {
-    if (policy.name == name) return &policy;
-    if (bar != std::string_view::npos && policy.name.size() == bar + 2 && policy.name.ends_with("|*") &&
-        policy.name.substr(0, bar + 1) == name.substr(0, bar + 1)) {
-      of_container = &policy;
+  std::size_t of_container = kPolicyCount;
+  for (std::size_t i = 0; i < kPolicyCount; ++i) {
+    const std::string_view line = kPolicies[i].name;
+    if (line == name) return i;
+    if (bar != std::string_view::npos && line.size() == bar + 2 && line.ends_with("|*") &&
+        line.substr(0, bar + 1) == name.substr(0, bar + 1)) {
+      of_container = i;
     }
   }
   return of_container;
 }
 
 constexpr void decide(Command& command) {
-  const Policy* policy = policy_of(command.name);
-  if (command.name.ends_with("|help") && (policy == nullptr || policy->name != command.name)) {
+  const std::size_t policy = policy_of(command.name);
+  if (command.name.ends_with("|help") && (policy == kPolicyCount || kPolicies[policy].name != command.name)) {
     command.handling = Handling::local;
     command.local = LocalCommand::help;
-  } else if (policy != nullptr) {
-    command.handling = policy->handling;
-    command.local = policy->local;
-    command.fan_out = policy->fan_out;
-    command.reason = policy->reason;
+  } else if (policy != kPolicyCount) {
+    command.handling = kPolicies[policy].handling;
+    command.local = kPolicies[policy].local;
+    command.fan_out = kPolicies[policy].fan_out;
+    command.reason = kPolicies[policy].reason;
   } else if (command.subcommands > 0) {
     command.handling = Handling::container;
   } else if (command.key_use != KeyUse::none && (command.flags & (k_admin | k_pubsub | k_blocking)) == 0) {

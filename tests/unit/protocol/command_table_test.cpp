@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "protocol/resp/value.h"
+
 namespace ringshift::protocol::resp {
 namespace {
 
@@ -134,6 +136,19 @@ TEST(CommandTable, CountsKeys) {
   EXPECT_FALSE(command("rename").has_one_key(3));
   EXPECT_TRUE(command("msetnx").has_one_key(3));
   EXPECT_FALSE(command("msetnx").has_one_key(5));
+}
+
+TEST(CommandTable, DocumentationOfEachIsOneReply) {
+  for (const Command& c : all_commands()) {
+    for (const bool resp3 : {false, true}) {
+      std::string reply = "before";
+      append_docs(reply, c, resp3, 0);
+      const auto decoded = decode(std::string_view(reply).substr(6));
+      ASSERT_TRUE(decoded && *decoded) << c.name;
+      EXPECT_EQ((*decoded)->size, reply.size() - 6) << c.name;
+      EXPECT_EQ((*decoded)->value.items[0].text, "summary") << c.name;
+    }
+  }
 }
 
 // What the generator prints from a real server is what is committed.
