@@ -151,7 +151,6 @@ TEST(ProxySeveralKeys, WhatTouchesKeysThatItDoesNotNameIsRefused) {
   EXPECT_EQ(client.ask({"SORT", "k", "BY", "w_*"}), "-ERR BY option of SORT denied in cluster mode.\r\n");
   EXPECT_EQ(client.ask({"SORT_RO", "k", "GET", "o_*"}),
             "-ERR GET option of SORT denied in cluster mode.\r\n");
-  EXPECT_TRUE(client.ask({"XREAD", "BLOCK", "0", "STREAMS", "k", "$"}).starts_with("-ERR command 'xread'"));
   const std::string reserved = "-ERR keys beginning with 'rs:' are reserved by ringshift\r\n";
   EXPECT_EQ(client.ask({"EVAL", "return 1", "1", "rs:x"}), reserved);
   EXPECT_EQ(client.ask({"RENAME", "k", "rs:x"}), reserved);
