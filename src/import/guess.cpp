@@ -36,7 +36,8 @@ std::optional<Format> guess(std::string_view text) {
     if (line.empty() || line.starts_with('#')) continue;
     if (line.starts_with("--")) return Format::libmemcached;
     if (is_node_id(line)) return Format::redis_cluster;
-    if (starts_with_word(line, "upstream") || line.ends_with(';') || line.ends_with('{'))
+    if (starts_with_word(line, "upstream") || line.ends_with(';') || line.ends_with('{') ||
+        line.ends_with('}'))
       return Format::nginx;
     for (const std::string_view section : {"global", "defaults", "backend", "listen", "frontend"}) {
       if (starts_with_word(line, section)) return Format::haproxy;

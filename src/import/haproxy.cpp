@@ -332,8 +332,7 @@ class Section {
       member.id = server.name.text;
       member.address = server.address;
       member.weight = static_cast<double>(server.weight);
-      if (consistent && *server.id != draft_.spec.members.size() + 1)
-        member.label = std::to_string(*server.id);
+      if (consistent) member.label = std::to_string(*server.id);
       draft_.member(server.mark, std::move(member));
     }
     // The table's length comes from all weights' common divisor, of those left out too.

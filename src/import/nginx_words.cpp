@@ -1,5 +1,7 @@
 #include "import/nginx_words.h"
 
+#include <algorithm>
+
 #include "import/draft.h"
 
 namespace ringshift::importing {
@@ -64,8 +66,16 @@ Result<NginxWord> NginxWords::quoted(std::string_view place) {
 
 void NginxWords::skip_block() {
   for (std::size_t depth = 1; !done() && depth != 0; step()) {
-    if (text_[at_] == '{') ++depth;
-    if (text_[at_] == '}') --depth;
+    const char c = text_[at_];
+    const auto line_end = std::min(text_.find('\n', at_), text_.size());
+    if (c == '{') ++depth;
+    if (c == '}') --depth;
+    if (c == '-' && text_.substr(at_).starts_with("--")) {  // Lua's comments and strings may hold braces.
+      while (at_ + 1 < line_end) step();
+    } else if (c == '"' || c == '\'') {
+      const auto closed = text_.find(c, at_ + 1);
+      while (closed < line_end && at_ < closed) step();
+    }
   }
 }
 
