@@ -36,14 +36,15 @@ std::optional<Format> guess(std::string_view text) {
     if (line.empty() || line.starts_with('#')) continue;
     if (line.starts_with("--")) return Format::libmemcached;
     if (is_node_id(line)) return Format::redis_cluster;
+    if (line.find("servers:") != std::string_view::npos || line.starts_with("distribution:"))
+      return Format::nutcracker;
     if (starts_with_word(line, "upstream") || line.ends_with(';') || line.ends_with('{') ||
-        line.ends_with('}'))
+        line.ends_with("; }"))
       return Format::nginx;
     for (const std::string_view section : {"global", "defaults", "backend", "listen", "frontend"}) {
       if (starts_with_word(line, section)) return Format::haproxy;
     }
-    if (line.starts_with("servers:") || line.starts_with("listen:") || line.starts_with("distribution:"))
-      return Format::nutcracker;
+    if (line.starts_with("listen:")) return Format::nutcracker;
   }
   return std::nullopt;
 }
