@@ -146,14 +146,15 @@ void add_import(CLI::App& app) {
                       "A file to write, or a folder (existing, or ending in /) for one file a pool");
   command->add_flag("--json", options->json, "One JSON object with specs, notes and warnings");
   command->footer(
-      "What cannot be carried over is said line by line; what would give a key another server is refused.\n\n"
+      "What cannot be carried over is said line by line; what would give a key another server is refused.\n"
+      "Serve the result by `ringshift serve --spec imported.yaml`, then move on by `ringshift resize "
+      "start`.\n\n"
       "Examples:\n"
       "  ringshift import /etc/nutcracker/nutcracker.yml > imported.yaml\n"
       "  ringshift import /etc/nginx/nginx.conf --pool cache --output cache.yaml\n"
       "  ringshift import haproxy.cfg --from haproxy --json\n"
       "  redis-cli -h 10.0.0.1 cluster nodes | ringshift import - --cluster sessions\n"
-      "  echo '--SERVER=10.0.0.1 --SERVER=10.0.0.2 --DISTRIBUTION=consistent' | ringshift import -\n"
-      "Then: ringshift serve --spec imported.yaml");
+      "  echo '--SERVER=10.0.0.1 --SERVER=10.0.0.2 --DISTRIBUTION=consistent' | ringshift import -");
   command->callback([options] {
     if (const int status = run_import(*options); status != kDone) throw CLI::RuntimeError(status);
   });

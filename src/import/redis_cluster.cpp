@@ -95,10 +95,10 @@ class Nodes {
 
   Result<Draft> take() {
     if (Status done = table(); !done) return std::unexpected(done.error());
-    draft_.note(
-        draft_.mark, "cluster nodes",
-        "the servers run in cluster mode and refuse keys of slots that are not theirs: serve with this spec "
-        "as it is, but restart them with cluster-enabled no before a resize");
+    draft_.note(draft_.mark, "cluster nodes",
+                "servers in cluster mode refuse keys of slots that are not theirs, the proxy's own among "
+                "them: restart "
+                "each with cluster-enabled no (its RDB or AOF keeps the keys) before the proxy serves them");
     return std::move(draft_);
   }
 

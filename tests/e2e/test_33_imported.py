@@ -1,10 +1,11 @@
 """Fleets behind a real nutcracker: its nutcracker.yml is imported, our proxies read what it wrote, and a live resize
 takes the keys to a ring of one member more while they are read all the time."""
+import subprocess
 import threading
 
 import pytest
 import redis
-from harness.cluster import FAILED, run, run_json
+from harness.cluster import FAILED, Member, run, run_json
 from harness.process import Process, free_port, wait_until
 
 EACH = 400  # Keys of each type.
@@ -146,6 +147,55 @@ def test_nutcracker_to_ring_live(make_cluster, distribution, hash_name, weights,
     assert set(cluster.assert_placed(ring)) == set(written)
     assert len(fifth.keys()) > 0.1 * len(written)
     assert 3500 < cluster.client().ttl("expiring:{3}:3") <= 3600
+
+
+class ClusterNode(Member):
+    """A node of a Redis Cluster, with a directory of its own to keep its keys in."""
+
+    def __init__(self, number, directory):
+        own = directory / f"node-{number}"
+        own.mkdir()
+        super().__init__(number, own)
+        self.id = self.address
+        self.restart("--cluster-enabled", "yes")
+
+    def restart(self, *options):
+        self.hang_up()
+        self.process.end()
+        if options:
+            self.process.command += options
+        else:
+            self.process.command = self.process.command[:-2]
+        self.start()
+
+
+def test_redis_cluster_to_ring_live(make_cluster):
+    cluster = make_cluster(members=0, proxies=2)
+    nodes = [ClusterNode(n, cluster.directory) for n in (1, 2, 3)]
+    cluster.members += nodes
+    done = subprocess.run(["redis-cli", "--cluster", "create", *(n.address for n in nodes), "--cluster-yes"],
+                          capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with redis.RedisCluster(host="127.0.0.1", port=nodes[0].port) as client:
+        for i in range(900):
+            client.set(f"{{{i}}}:string", i)
+    listed = subprocess.run(["redis-cli", "-p", str(nodes[0].port), "cluster", "nodes"], capture_output=True, text=True,
+                            timeout=10).stdout
+    spec = cluster.directory / "imported.yaml"
+    run("import", "-", "--cluster", "cache", "--output", spec, stdin=listed, check=0)
+    written = {f"{{{i}}}:string".encode(): ("string", i) for i in range(900)}
+    # Nodes in cluster mode refuse keys of others' slots, and so our stamps: out of it first, with their keys.
+    for node in nodes:
+        node.client.save()
+        node.restart()
+    cluster.start(spec)
+    assert set(cluster.assert_placed(spec)) == set(written)
+    assert not read_all(cluster.client(), written)
+    cluster.add_member()
+    ring = cluster.write_spec()
+    cluster.resize_start(ring)
+    assert not read_all(cluster.client(), written)
+    assert set(cluster.assert_placed(ring)) == set(written)
 
 
 def test_imported_json_names_every_pool_and_a_bad_file_its_place(tmp_path):
