@@ -35,8 +35,9 @@ std::string text(const Node& node, std::string_view name) {
 
 const std::vector<std::string>& keys() {
   static const std::vector<std::string> all = [] {
+    const Node root = recording("keys.json");
     std::vector<std::string> out;
-    for (const Node& key : recording("keys.json").find("keys")->items)
+    for (const Node& key : root.find("keys")->items)
       out.push_back(*base::from_hex(key.text));
     return out;
   }();
