@@ -378,8 +378,7 @@ class File {
     if (!words) return std::unexpected(words.error());
     if (words->empty()) return {};
     const std::string& first = words->front().text;
-    if (std::ranges::find(kSections, first) != kSections.end() && words->front().mark.column == 1)
-      return begin(*words);
+    if (std::ranges::find(kSections, first) != kSections.end()) return begin(*words);
     if (section_) return section_->line(*words);
     if (in_defaults_) return Section::rule(*words, defaults_[current_defaults_], request_.place);
     return {};

@@ -180,7 +180,7 @@ constexpr std::string_view kHaproxy =
     "frontend in\n"
     "  bind :80\n"
     "  use_backend cache if { path /x }\n"
-    "backend cache\n"
+    " backend cache\n"  // Sections may be indented.
     "  hash-type consistent djb2 # a comment\n"
     "  option redis-check\n"
     "  server a 10.0.0.1:6379\n"

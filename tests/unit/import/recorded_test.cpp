@@ -37,8 +37,7 @@ const std::vector<std::string>& keys() {
   static const std::vector<std::string> all = [] {
     const Node root = recording("keys.json");
     std::vector<std::string> out;
-    for (const Node& key : root.find("keys")->items)
-      out.push_back(*base::from_hex(key.text));
+    for (const Node& key : root.find("keys")->items) out.push_back(*base::from_hex(key.text));
     return out;
   }();
   return all;
