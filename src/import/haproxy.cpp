@@ -8,111 +8,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "import/draft.h"
+#include "import/haproxy_rules.h"
 #include "import/haproxy_server.h"
-#include "import/haproxy_words.h"
 #include "topology/reader.h"
 
 namespace ringshift::importing {
 namespace {
 
 using topology::shown;
-using Words = std::vector<HaproxyWord>;
+using Words = HaproxyLine;
+using Rules = HaproxyRules;
 
-constexpr auto kSections = std::to_array<std::string_view>(
-    {"global", "defaults", "frontend", "backend", "listen", "userlist", "peers", "resolvers", "mailers",
-     "cache", "program", "http-errors", "ring", "log-forward", "log-profile", "fcgi-app", "crt-store",
-     "traces", "acme"});
+constexpr std::string_view kSections =
+    "global defaults frontend backend listen userlist peers resolvers mailers cache program "
+    "http-errors ring log-forward log-profile fcgi-app crt-store traces acme ";
 
-// These send a request past the hash.
-constexpr auto kOverrides =
-    std::to_array<std::string_view>({"use-server", "stick", "cookie", "dispatch", "appsession",
-                                     "server-template", "use_backend", "transparent"});
-
-// These do not decide which server a key has.
-constexpr auto kIgnored = std::to_array<std::string_view>({"acl",
-                                                           "backlog",
-                                                           "bind",
-                                                           "capture",
-                                                           "clitcpka-cnt",
-                                                           "clitcpka-idle",
-                                                           "clitcpka-intvl",
-                                                           "compression",
-                                                           "declare",
-                                                           "default_backend",
-                                                           "description",
-                                                           "email-alert",
-                                                           "enabled",
-                                                           "errorfile",
-                                                           "errorfiles",
-                                                           "errorloc",
-                                                           "errorloc302",
-                                                           "errorloc303",
-                                                           "external-check",
-                                                           "filter",
-                                                           "force-be-switch",
-                                                           "force-persist",
-                                                           "fullconn",
-                                                           "guid",
-                                                           "hash-preserve-affinity",
-                                                           "http-after-response",
-                                                           "http-check",
-                                                           "http-error",
-                                                           "http-request",
-                                                           "http-response",
-                                                           "http-reuse",
-                                                           "http-send-name-header",
-                                                           "id",
-                                                           "ignore-persist",
-                                                           "load-server-state-from-file",
-                                                           "log",
-                                                           "log-format",
-                                                           "log-format-sd",
-                                                           "log-tag",
-                                                           "max-keep-alive-queue",
-                                                           "max-session-srv-conns",
-                                                           "maxconn",
-                                                           "mode",
-                                                           "monitor",
-                                                           "monitor-uri",
-                                                           "option",
-                                                           "persist",
-                                                           "rate-limit",
-                                                           "redirect",
-                                                           "retries",
-                                                           "retry-on",
-                                                           "server-state-file-name",
-                                                           "source",
-                                                           "srvtcpka-cnt",
-                                                           "srvtcpka-idle",
-                                                           "srvtcpka-intvl",
-                                                           "stats",
-                                                           "stick-table",
-                                                           "tcp-check",
-                                                           "tcp-request",
-                                                           "tcp-response",
-                                                           "timeout",
-                                                           "unique-id-format",
-                                                           "unique-id-header",
-                                                           "errorlog",
-                                                           "no"});
-
-constexpr auto kNoHash =
-    std::to_array<std::string_view>({"roundrobin", "static-rr", "leastconn", "first", "random", "source",
-                                     "sticky", "log-hash", "log-sticky"});
-
-// What a section says of the placement, inherited from `defaults`.
-struct Rules {
-  Words balance, hash_type, balance_factor, default_server;
-  std::optional<HaproxyWord> past_hash, unknown;  // A line that makes an import impossible.
-  std::vector<Note> notes;
-  bool redis = false, disabled = false;
-};
+constexpr std::string_view kNoHash =
+    "roundrobin static-rr leastconn first random source sticky log-hash log-sticky ";
 
 class Section {
  public:
@@ -138,39 +55,7 @@ class Section {
       servers_.push_back(std::move(server));
       return {};
     }
-    return rule(words, rules_, place_);
-  }
-
-  // A line that may stand in `defaults` too.
-  static Status rule(const Words& words, Rules& rules, std::string_view place) {
-    const std::string& first = words.front().text;
-    if (first == "balance") {
-      rules.balance = words;
-    } else if (first == "hash-type") {
-      rules.hash_type = words;
-    } else if (first == "hash-balance-factor") {
-      rules.balance_factor = words;
-    } else if (first == "default-server") {
-      // Options add up over several lines.
-      auto& options = rules.default_server;
-      options.insert(options.end(), words.begin() + 1, words.end());
-      constexpr std::size_t kMaxOptions = 200;
-      if (options.size() > kMaxOptions)
-        return refuse(place, words.front().mark, "more options than HAProxy has");
-    } else if (first == "disabled") {
-      rules.disabled = true;
-    } else if (std::ranges::find(kOverrides, first) != kOverrides.end()) {
-      rules.past_hash = words.front();
-    } else if (std::ranges::find(kIgnored, first) == kIgnored.end()) {
-      rules.unknown = words.front();
-    } else {
-      if (words.size() > 1 && first == "option" && words[1].text == "redis-check") rules.redis = true;
-      if (words.size() > 1 && first == "option" && words[1].text == "transparent")
-        rules.past_hash = words.front();
-      if (rules.notes.size() <= kMaxNotes)
-        rules.notes.push_back({words.front().mark, joined(words), std::string(why(words))});
-    }
-    return {};
+    return read_haproxy_rule(words, rules_, place_);
   }
 
   [[nodiscard]] bool has_servers() const { return !servers_.empty(); }
@@ -187,26 +72,6 @@ class Section {
   }
 
  private:
-  static std::string joined(const Words& words) {
-    std::string out;
-    for (const HaproxyWord& word : words) out += (out.empty() ? "" : " ") + word.text;
-    return out;
-  }
-
-  static std::string_view why(const Words& words) {
-    const std::string& first = words[0].text;
-    if (first == "bind")
-      return "is where HAProxy listened: give it to ringshift as --listen, once HAProxy is stopped";
-    if (first == "timeout")
-      return "is not in a spec: `ringshift proxy --request-timeout-ms` bounds a request";
-    if (first == "retries" || (words.size() > 1 && words[1].text == "redispatch"))
-      return "no request is sent to another member: keys that HAProxy redispatched stay where they are, "
-             "unread";
-    if (first == "load-server-state-from-file" || first == "server-state-file-name")
-      return "weights and states in that file win over these lines in HAProxy: see that they are the same";
-    return "is not in a spec";
-  }
-
   Status check_rules() {
     if (rules_.disabled)
       return refuse(place_, draft_.mark, fmt::format("{} is disabled", shown(draft_.source)));
@@ -247,7 +112,7 @@ class Section {
     }
     const HaproxyWord& method = rules_.balance[1];
     const std::string name = method.text.substr(0, method.text.find('('));
-    if (std::ranges::find(kNoHash, name) != kNoHash.end()) {
+    if (listed(kNoHash, name)) {
       return refuse(place_, method.mark,
                     fmt::format("balance {} of {}: {}: choose the backend to import by --pool", name,
                                 shown(draft_.source),
@@ -378,9 +243,9 @@ class File {
     if (!words) return std::unexpected(words.error());
     if (words->empty()) return {};
     const std::string& first = words->front().text;
-    if (std::ranges::find(kSections, first) != kSections.end()) return begin(*words);
+    if (listed(kSections, first)) return begin(*words);
     if (section_) return section_->line(*words);
-    if (in_defaults_) return Section::rule(*words, defaults_[current_defaults_], request_.place);
+    if (in_defaults_) return read_haproxy_rule(*words, defaults_[current_defaults_], request_.place);
     return {};
   }
 

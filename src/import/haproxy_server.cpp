@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/encoding.h"
+#include "import/haproxy_rules.h"
 #include "topology/reader.h"
 
 namespace ringshift::importing {
@@ -14,88 +14,17 @@ namespace {
 using topology::shown;
 
 // Options that say nothing of where a key lies: those with a value after them, and those without.
-constexpr auto kValued = std::to_array<std::string_view>({"addr",
-                                                          "agent-addr",
-                                                          "agent-inter",
-                                                          "agent-port",
-                                                          "agent-send",
-                                                          "alpn",
-                                                          "ca-file",
-                                                          "check-alpn",
-                                                          "check-proto",
-                                                          "check-sni",
-                                                          "ciphers",
-                                                          "ciphersuites",
-                                                          "cookie",
-                                                          "crl-file",
-                                                          "crt",
-                                                          "downinter",
-                                                          "error-limit",
-                                                          "fall",
-                                                          "fastinter",
-                                                          "guid",
-                                                          "init-addr",
-                                                          "init-state",
-                                                          "inter",
-                                                          "interface",
-                                                          "log-bufsize",
-                                                          "log-proto",
-                                                          "maxconn",
-                                                          "maxqueue",
-                                                          "max-reuse",
-                                                          "minconn",
-                                                          "namespace",
-                                                          "npn",
-                                                          "observe",
-                                                          "on-error",
-                                                          "on-marked-down",
-                                                          "on-marked-up",
-                                                          "pool-low-conn",
-                                                          "pool-max-conn",
-                                                          "pool-purge-delay",
-                                                          "port",
-                                                          "proto",
-                                                          "resolve-net",
-                                                          "resolve-opts",
-                                                          "resolve-prefer",
-                                                          "resolvers",
-                                                          "rise",
-                                                          "shard",
-                                                          "slowstart",
-                                                          "sni",
-                                                          "socks4",
-                                                          "source",
-                                                          "ssl-max-ver",
-                                                          "ssl-min-ver",
-                                                          "tcp-ut",
-                                                          "track",
-                                                          "verify",
-                                                          "verifyhost",
-                                                          "ws",
-                                                          "usesrc"});
-constexpr auto kBare = std::to_array<std::string_view>({"agent-check",
-                                                        "allow-0rtt",
-                                                        "check",
-                                                        "check-send-proxy",
-                                                        "check-ssl",
-                                                        "check-via-socks4",
-                                                        "enabled",
-                                                        "force-sslv3",
-                                                        "force-tlsv10",
-                                                        "force-tlsv11",
-                                                        "force-tlsv12",
-                                                        "force-tlsv13",
-                                                        "non-stick",
-                                                        "send-proxy",
-                                                        "send-proxy-v2",
-                                                        "send-proxy-v2-ssl",
-                                                        "send-proxy-v2-ssl-cn",
-                                                        "ssl",
-                                                        "ssl-reuse",
-                                                        "stick",
-                                                        "tfo",
-                                                        "tls-tickets",
-                                                        "verify-none"});
+constexpr std::string_view kValued =
+    "addr agent-addr agent-inter agent-port agent-send alpn ca-file check-alpn check-proto check-sni "
+    "ciphers ciphersuites cookie crl-file crt downinter error-limit fall fastinter guid init-addr "
+    "init-state inter interface log-bufsize log-proto maxconn maxqueue max-reuse minconn namespace "
+    "npn observe on-error on-marked-down on-marked-up pool-low-conn pool-max-conn pool-purge-delay "
+    "port proto resolve-net resolve-opts resolve-prefer resolvers rise shard slowstart sni socks4 "
+    "source ssl-max-ver ssl-min-ver tcp-ut track verify verifyhost ws usesrc ";
+constexpr std::string_view kBare =
+    "agent-check allow-0rtt check check-send-proxy check-ssl check-via-socks4 enabled force-sslv3 "
+    "force-tlsv10 force-tlsv11 force-tlsv12 force-tlsv13 non-stick send-proxy send-proxy-v2 "
+    "send-proxy-v2-ssl send-proxy-v2-ssl-cn ssl ssl-reuse stick tfo tls-tickets verify-none ";
 
 std::string_view why(std::string_view option) {
   if (option == "ssl") return "the proxy speaks to members without TLS";
@@ -126,8 +55,7 @@ Status read_haproxy_options(std::span<const HaproxyWord> words, HaproxyServer& s
       (is("disabled") ? server.disabled : server.backup) = true;
     } else if (is("enabled") || is("no-backup") || is("no-disabled")) {
       (is("no-backup") ? server.backup : server.disabled) = false;
-    } else if (is("weight") || is("id") || is("hash-key") ||
-               std::ranges::find(kValued, word.text) != kValued.end()) {
+    } else if (is("weight") || is("id") || is("hash-key") || listed(kValued, word.text)) {
       if (last) return refuse(place, word.mark, fmt::format("{} needs a value after it", word.text));
       const auto number = base::parse_u64(value());
       if (is("weight")) {
@@ -150,7 +78,7 @@ Status read_haproxy_options(std::span<const HaproxyWord> words, HaproxyServer& s
                    std::string(why(word.text)));
       }
       ++i;
-    } else if (std::ranges::find(kBare, word.text) != kBare.end() || word.text.starts_with("no-")) {
+    } else if (listed(kBare, word.text) || word.text.starts_with("no-")) {
       draft.note(word.mark, fmt::format("{} of {}", word.text, server.name.text),
                  std::string(why(word.text)));
     } else {
