@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/encoding.h"
@@ -48,6 +49,7 @@ std::string id_of_address(std::string_view address) {
 // Every member gets an id of its own: its name's, else its address's.
 void name_members(Draft& draft) {
   std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int> repeats;  // Of an id: how often it was wanted.
   for (std::size_t i = 0; i < draft.spec.members.size(); ++i) {
     topology::Member& member = draft.spec.members[i];
     const std::string name = member.id;
@@ -55,7 +57,8 @@ void name_members(Draft& draft) {
     if (id.empty()) id = id_of_address(member.address);
     if (id.empty()) id = "member";
     const std::string base = id;
-    for (int n = 2; !taken.insert(id).second; ++n) id = fmt::format("{}-{}", base, n);
+    while (!taken.insert(id).second)
+      id = fmt::format("{}-{}", base, ++repeats.try_emplace(base, 1).first->second);
     member.id = id;
     if (!name.empty() && id != name) {
       draft.note(draft.servers[i], name,

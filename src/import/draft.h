@@ -21,7 +21,7 @@ struct Draft {
   std::vector<Note> notes;
 
   void note(Mark at, std::string_view words, std::string text) {
-    notes.push_back({at, std::string(words), std::move(text)});
+    if (notes.size() <= kMaxNotes) notes.push_back({at, std::string(words), std::move(text)});
   }
   void member(Mark at, topology::Member member) {
     servers.push_back(at);

@@ -16,6 +16,7 @@
 #include "import/haproxy_rules.h"
 #include "import/haproxy_server.h"
 #include "topology/reader.h"
+#include "topology/validate.h"
 
 namespace ringshift::importing {
 namespace {
@@ -43,6 +44,11 @@ class Section {
   Status line(const Words& words) {
     const std::string& first = words.front().text;
     if (first == "server") {
+      if (servers_.size() >= topology::kMaxMembers) {
+        return refuse(
+            place_, words.front().mark,
+            fmt::format("more than the {} servers that one cluster may have", topology::kMaxMembers));
+      }
       HaproxyServer server;
       server.name.text = words.size() > 1 ? words[1].text : "";
       const auto& defaults = rules_.default_server;

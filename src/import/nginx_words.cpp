@@ -1,11 +1,11 @@
 #include "import/nginx_words.h"
 
-#include <algorithm>
-
 #include "import/draft.h"
 
 namespace ringshift::importing {
 namespace {
+
+constexpr std::size_t kMaxWordBytes = 4096;  // nginx's own bound.
 
 bool space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -44,6 +44,8 @@ Result<NginxWord> NginxWords::next(std::string_view place) {
     if (text_[at_] == '\\' && at_ + 1 < text_.size()) step();
     word.text += text_[at_];
     step();
+    if (word.text.size() > kMaxWordBytes)
+      return refuse(place, word.mark, "this word is longer than nginx allows");
   }
   return word;
 }
@@ -67,14 +69,15 @@ Result<NginxWord> NginxWords::quoted(std::string_view place) {
 void NginxWords::skip_block() {
   for (std::size_t depth = 1; !done() && depth != 0; step()) {
     const char c = text_[at_];
-    const auto line_end = std::min(text_.find('\n', at_), text_.size());
     if (c == '{') ++depth;
     if (c == '}') --depth;
     if (c == '-' && text_.substr(at_).starts_with("--")) {  // Lua's comments and strings may hold braces.
-      while (at_ + 1 < line_end) step();
+      while (at_ + 1 < text_.size() && text_[at_ + 1] != '\n') step();
     } else if (c == '"' || c == '\'') {
-      const auto closed = text_.find(c, at_ + 1);
-      while (closed < line_end && at_ < closed) step();
+      const std::string_view rest = text_.substr(at_ + 1, kMaxWordBytes);
+      const auto end = rest.find_first_of(c == '"' ? "\"\n" : "'\n");
+      if (end == std::string_view::npos || rest[end] == '\n') continue;
+      for (std::size_t i = 0; i <= end; ++i) step();
     }
   }
 }

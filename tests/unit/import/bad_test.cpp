@@ -163,6 +163,25 @@ TEST(BadFiles, HugeOnesEndSoon) {
   ASSERT_FALSE(imported);
   EXPECT_THAT(imported.error().message, HasSubstr("17000 servers"));
   EXPECT_FALSE(import_as(kNginx, std::string(9U << 20, ' ')));
+  EXPECT_FALSE(import_as(kNginx, "a" + std::string(100'000, 'a') + "${" + std::string(1U << 20, '}')));
+  std::string lua = "x_by_lua_block { ";
+  for (int i = 0; i < 300'000; ++i) lua += "'x' ";
+  EXPECT_FALSE(import_as(kNginx, lua));
+  std::string same = "a:\n  redis: true\n  servers:\n";
+  for (int i = 0; i < 16'000; ++i) {
+    std::string name = "x";
+    for (int bit = 0; bit < 14; ++bit)
+      name += (i >> bit & 1) != 0 ? "/y" : ",y";  // One id of them all: x-y-y...
+    same += "   - h:" + std::to_string(i + 1) + ":1 " + name + "\n";
+  }
+  const auto alike = import_as(kNut, same);
+  EXPECT_FALSE(alike && alike->front().spec.members[0].id == alike->front().spec.members[1].id);
+  std::string lines = "backend b\n balance uri\n default-server";
+  for (int i = 0; i < 180; ++i) lines += " check";
+  for (int i = 0; i < 20'000; ++i) lines += "\n server s" + std::to_string(i) + " h:" + std::to_string(i + 1);
+  const auto servers = import_as(kHap, lines);
+  ASSERT_FALSE(servers);
+  EXPECT_THAT(servers.error().message, HasSubstr("16384 servers"));
 }
 
 }  // namespace
