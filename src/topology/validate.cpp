@@ -57,9 +57,12 @@ bool has_points(const Placement& placement) {
 
 Found check_weight(const Placement& placement, const Member& member, const std::string& path) {
   const double weight = member.weight;
-  if (!(weight > 0) || weight > kMaxWeight) {
+  // Other programs' fleets come with weights such as 100000; what they sum up to is bounded with the peer.
+  const bool peer = placement::peers::find_peer(placement.algorithm) != nullptr;
+  const double most = peer ? double{placement::peers::kMaxPeerPoints} : kMaxWeight;
+  if (!(weight > 0) || weight > most) {
     return Problem{path, fmt::format("{} (member {}) is not a weight: give a number above 0 and at most {}",
-                                     weight, shown(member.id), kMaxWeight)};
+                                     weight, shown(member.id), most)};
   }
   if (placement.algorithm == "modulo" && weight != std::floor(weight)) {
     return Problem{path,

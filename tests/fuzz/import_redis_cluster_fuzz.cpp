@@ -1,0 +1,6 @@
+// The importer of `cluster nodes`.
+#include "import_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return ringshift::importing::fuzz_import(ringshift::importing::Format::redis_cluster, data, size);
+}
