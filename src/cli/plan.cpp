@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/encoding.h"
 #include "cli/cli.h"
 #include "cli/live_figures.h"
 #include "cli/plan_report.h"
@@ -44,9 +45,9 @@ T or_fail(Result<T> result) {
 }
 
 // What routers obey, or else the spec that no controller has published yet.
-topology::Spec spec_in_force(coord::Coordinator& coordinator, const Flags& flags) {
+topology::Spec in_force(coord::Coordinator& coordinator, const Flags& flags,
+                        const std::optional<StoredTopology>& stored) {
   const coord::ClusterKeys keys = flags.registry.keys();
-  const auto stored = or_fail(read_topology(coordinator, keys));
   if (stored && stored->topology.resize) {
     end_with(kFailed,
              fmt::format("resize {} of cluster '{}' is under way: plan when it is over ('ringshift resize "
@@ -60,6 +61,16 @@ topology::Spec spec_in_force(coord::Coordinator& coordinator, const Flags& flags
            fmt::format("the registry at {} has no cluster '{}' in namespace '{}': check --cluster and "
                        "--namespace, or name the spec in force as a file: ringshift plan FROM.yaml ...",
                        flags.registry.registry, flags.registry.cluster, flags.registry.name_space));
+}
+
+topology::Spec spec_in_force(coord::Coordinator& coordinator, const Flags& flags) {
+  const auto stored = read_topology(coordinator, flags.registry.keys());
+  if (!stored) {
+    end_with(kFailed, stored.error().message +
+                          "; without a registry name the spec in force as a file, first: "
+                          "ringshift plan FROM.yaml ...");
+  }
+  return in_force(coordinator, flags, *stored);
 }
 
 struct Change {
@@ -224,15 +235,41 @@ std::string check_amount(const std::string& text) {
   return value >= 0 && std::isfinite(value) ? "" : fmt::format("{} must be 0 or more", text);
 }
 
+std::string check_whole(const std::string& text) {
+  return base::parse_u64(text) ? "" : fmt::format("'{}' is no whole number of 0 or more", text);
+}
+
+std::string check_rate(const std::string& text) {
+  return base::parse_u64(text).value_or(0) > 0 ? "" : fmt::format("'{}' is no whole number above 0", text);
+}
+
+// "1.5KiB" becomes "1536". With binary units only, as in a spec.
+std::string to_bytes(std::string& text) {
+  constexpr double kMaxBytes = 1ULL << 60;
+  const std::size_t unit_at = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string unit = text.substr(unit_at);
+  double value = 0;
+  const double scale = unit.empty() || unit == "B" ? 1
+                       : unit == "KiB"             ? 1024.0
+                       : unit == "MiB"             ? 1024.0 * 1024
+                       : unit == "GiB"             ? 1024.0 * 1024 * 1024
+                                                   : 0;
+  if (unit_at == 0 || scale == 0 || !CLI::detail::lexical_cast(text.substr(0, unit_at), value) ||
+      value * scale > kMaxBytes) {
+    return fmt::format("'{}' is no size: give bytes, or KiB, MiB, GiB, such as 1.5KiB", text);
+  }
+  text = fmt::format("{:.0f}", value * scale);
+  return "";
+}
+
 void add_figure_flags(CLI::App& command, Flags& flags) {
-  const CLI::Validator share(check_share, "0..1"), amount(check_amount, "NUMBER");
-  const CLI::Range some(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max() / 2);
+  const CLI::Validator share(check_share, "0..1"), amount(check_amount, "NUMBER"),
+      whole(check_whole, "COUNT"), rate(check_rate, "COUNT"), size(to_bytes, "SIZE");
   constexpr const char* kFigures = "Figures";
-  command.add_option("--keys", flags.keys, "Keys of the whole cluster")->group(kFigures);
+  command.add_option("--keys", flags.keys, "Keys of the whole cluster")->check(whole)->group(kFigures);
   command
       .add_option("--value-bytes", flags.value_bytes, "What a key takes of memory on average, all included")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
+      ->transform(size)
       ->group(kFigures);
   command.add_option("--qps", flags.qps, "Lookups a second of all clients")->check(amount)->group(kFigures);
   command.add_option("--hit-rate", flags.hit_rate, "Their hit rate now")->check(share)->group(kFigures);
@@ -243,12 +280,11 @@ void add_figure_flags(CLI::App& command, Flags& flags) {
       ->check(amount)
       ->group(kFigures);
   command.add_option("--rate", flags.rate, "Keys a second that are moved [the spec's]")
-      ->check(some)
+      ->check(rate)
       ->group(kFigures);
   command.add_option("--rate-bytes", flags.rate_bytes, "Bytes a second that are moved [the spec's]")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(some)
-      ->type_name("SIZE")
+      ->transform(size)
+      ->check(rate)
       ->group(kFigures);
   command.add_option("--steps", flags.steps, "Shares of the keyspace, in percent, moved one after the other")
       ->delimiter(',')

@@ -118,6 +118,15 @@ void print_members(const plan::Forecast& out) {
   table.print();
 }
 
+bool within_limit(const plan::ForecastInputs& in, const plan::StepForecast& step) {
+  return step.cold_origin_qps <= *in.origin_limit_qps;
+}
+
+std::string limit_word(const plan::ForecastInputs& in, const plan::StepForecast& step) {
+  if (!in.origin_limit_qps) return "-";
+  return within_limit(in, step) ? "within" : "OVER";
+}
+
 void print_origin(const PlanReport& report) {
   const plan::Forecast& out = report.out;
   fmt::print("\nOrigin (lookups a second that miss)\n");
@@ -137,11 +146,12 @@ void print_origin(const PlanReport& report) {
     fmt::print("  largest safe cold step: none, not even one of 1024 slices\n");
   }
   fmt::print("\nSteps\n");
-  Table table({"up to", "slices", "keys", "bytes", "time", "cold origin/s", "extra/s", "hit rate"});
+  Table table({"up to", "slices", "keys", "bytes", "time", "cold origin/s", "extra/s", "hit rate", "limit"});
   for (const plan::StepForecast& step : out.steps) {
     table.add({fmt::format("{:g} %", step.percent), std::to_string(step.slices), count_text(step.keys),
                bytes_text(step.bytes), seconds_text(step.seconds), count_text(step.cold_origin_qps),
-               count_text(step.cold_extra_qps), percent_text(step.cold_hit_rate)});
+               count_text(step.cold_extra_qps), percent_text(step.cold_hit_rate),
+               limit_word(report.in, step)});
   }
   table.print();
 }
@@ -196,19 +206,22 @@ json members_json(const plan::Forecast& out) {
   return members;
 }
 
-json steps_json(const plan::Forecast& out) {
+json steps_json(const PlanReport& report) {
+  const plan::Forecast& out = report.out;
   json steps = json::array();
   for (const plan::StepForecast& step : out.steps) {
-    steps.push_back({{"percent", step.percent},
-                     {"slices", step.slices},
-                     {"moved_share", step.cold_share},
-                     {"keys", whole(step.keys)},
-                     {"bytes", whole(step.bytes)},
-                     {"seconds", step.seconds},
-                     {"cold_origin_qps", step.cold_origin_qps},
-                     {"cold_extra_qps", step.cold_extra_qps},
-                     {"cold_hit_rate", step.cold_hit_rate},
-                     {"live_origin_qps", out.origin_live}});
+    steps.push_back(
+        {{"percent", step.percent},
+         {"slices", step.slices},
+         {"moved_share", step.cold_share},
+         {"keys", whole(step.keys)},
+         {"bytes", whole(step.bytes)},
+         {"seconds", step.seconds},
+         {"cold_origin_qps", step.cold_origin_qps},
+         {"cold_extra_qps", step.cold_extra_qps},
+         {"cold_hit_rate", step.cold_hit_rate},
+         {"within_limit", report.in.origin_limit_qps ? json(within_limit(report.in, step)) : json(nullptr)},
+         {"live_origin_qps", out.origin_live}});
   }
   return steps;
 }
@@ -256,7 +269,7 @@ void print_plan_json(const PlanReport& report) {
                     {"duration_bound_by", out.bound_by_bytes ? "bytes" : "keys"},
                     {"pairs", pairs_json(out)},
                     {"members", members_json(out)},
-                    {"steps", steps_json(out)},
+                    {"steps", steps_json(report)},
                     {"origin_qps",
                      {{"now", out.origin_now},
                       {"cold_switch", out.origin_cold},

@@ -52,7 +52,7 @@ std::string safe_step_text(const SafeStep& safe) {
 
 Judgement judge_cold(const ForecastInputs& in, const Forecast& out) {
   const std::string jump =
-      fmt::format("switched cold, the origin would go from {}/s to {}/s{}", count_text(out.origin_now),
+      fmt::format("a cold switch would take the origin from {}/s to {}/s{}", count_text(out.origin_now),
                   count_text(out.origin_cold), times_text(out.origin_now, out.origin_cold));
   const std::string lacking = lacking_text(out);
   if (in.origin_limit_qps) {
@@ -73,7 +73,7 @@ Judgement judge_cold(const ForecastInputs& in, const Forecast& out) {
   if (!lacking.empty()) return {Verdict::unsafe, jump + ", and " + lacking};
   if (out.origin_cold <= out.origin_now)
     return {Verdict::safe, "a cold switch would not raise the origin's load"};
-  return {Verdict::caution, jump + ", of which nothing can be said without --origin-limit-qps"};
+  return {Verdict::caution, jump + ", and whether it bears that cannot be said without --origin-limit-qps"};
 }
 
 std::string why_not_live(const ForecastInputs& in) {
