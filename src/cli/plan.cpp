@@ -146,6 +146,12 @@ plan::ForecastInputs collect(const Flags& flags, const Change& change, Figures& 
   in.from = change.from;
   in.to = change.to;
   std::optional<LiveFigures> live;
+  if (flags.live && in.from.protocol != topology::Protocol::redis) {
+    end_with(kFailed,
+             fmt::format("--live measures Redis members, and the protocol of cluster '{}' is memcached: give "
+                         "the figures by flags, without --live",
+                         in.from.cluster));
+  }
   if (flags.live) {
     live = or_fail(measure(in.from, in.to, change.coordinator.get(), flags.registry.keys()));
     in.members = live->members;

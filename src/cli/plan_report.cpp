@@ -146,12 +146,13 @@ void print_origin(const PlanReport& report) {
     fmt::print("  largest safe cold step: none, not even one of 1024 slices\n");
   }
   fmt::print("\nSteps\n");
-  Table table({"up to", "slices", "keys", "bytes", "time", "cold origin/s", "extra/s", "hit rate", "limit"});
+  Table table({"up to", "slices", "keys", "bytes", "time", "cold origin/s", "extra/s", "hit rate", "limit",
+               "live extra/s"});
   for (const plan::StepForecast& step : out.steps) {
     table.add({fmt::format("{:g} %", step.percent), std::to_string(step.slices), count_text(step.keys),
                bytes_text(step.bytes), seconds_text(step.seconds), count_text(step.cold_origin_qps),
-               count_text(step.cold_extra_qps), percent_text(step.cold_hit_rate),
-               limit_word(report.in, step)});
+               count_text(step.cold_extra_qps), percent_text(step.cold_hit_rate), limit_word(report.in, step),
+               count_text(out.origin_live - out.origin_now)});
   }
   table.print();
 }
@@ -221,7 +222,8 @@ json steps_json(const PlanReport& report) {
          {"cold_extra_qps", step.cold_extra_qps},
          {"cold_hit_rate", step.cold_hit_rate},
          {"within_limit", report.in.origin_limit_qps ? json(within_limit(report.in, step)) : json(nullptr)},
-         {"live_origin_qps", out.origin_live}});
+         {"live_origin_qps", out.origin_live},
+         {"live_extra_qps", out.origin_live - out.origin_now}});
   }
   return steps;
 }

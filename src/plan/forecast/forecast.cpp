@@ -46,21 +46,18 @@ Status check(const ForecastInputs& in) {
   return {};
 }
 
-// The weight of the id's member; 0 when there is none.
-double weight_of(const Spec& spec, const std::string& id) {
-  const auto member = std::ranges::find(spec.members, id, &Member::id);
-  return member == spec.members.end() ? 0 : member->weight;
-}
-
 // Both sides' members in one list, with their shares and their own figures.
 class Ledger {
  public:
   Ledger(const ForecastInputs& in, const topology::Shares& before, const topology::Shares& after) : in_(in) {
     for (std::size_t i = 0; i < in.from.members.size(); ++i) {
       add(in.from.members[i].id).share_before = before.shares[i];
+      weights_[i].before = in.from.members[i].weight;
     }
     for (std::size_t i = 0; i < in.to.members.size(); ++i) {
-      add(in.to.members[i].id).share_after = after.shares[i];
+      MemberForecast& member = add(in.to.members[i].id);
+      member.share_after = after.shares[i];
+      weights_[index_.at(member.id)].after = in.to.members[i].weight;
     }
     for (const MemberFigures& figures : in.members) {
       if (const auto found = index_.find(figures.id); found != index_.end())
@@ -78,8 +75,9 @@ class Ledger {
   }
 
   [[nodiscard]] PairForecast move(const topology::PairShare& pair) {
-    MemberForecast& source = members_[index_.at(pair.from)];
-    MemberForecast& target = members_[index_.at(pair.to)];
+    const std::size_t from = index_.at(pair.from), to = index_.at(pair.to);
+    MemberForecast& source = members_[from];
+    MemberForecast& target = members_[to];
     // A member that owns nothing gives nothing: its share in a pair can only be of a sample.
     const double part = source.share_before > 0 ? std::min(1.0, pair.share / source.share_before) : 0;
     const double keys = source.keys_before * part, ops = source.ops_before * part;
@@ -90,9 +88,7 @@ class Ledger {
     const double bytes = keys * in_.value_bytes;
     source.bytes_out += bytes;
     target.bytes_in += bytes;
-    const double weight = weight_of(in_.from, pair.from), other = weight_of(in_.to, pair.to);
-    const bool unchanged = weight > 0 && weight == weight_of(in_.to, pair.from) && other > 0 &&
-                           other == weight_of(in_.from, pair.to);
+    const bool unchanged = weights_[from].same() && weights_[to].same();
     return {pair.from, pair.to, pair.share, keys, bytes, unchanged};
   }
 
@@ -116,11 +112,17 @@ class Ledger {
   }
 
  private:
+  struct Weights {
+    double before = 0, after = 0;  // 0: no member then.
+    [[nodiscard]] bool same() const { return before > 0 && before == after; }
+  };
+
   MemberForecast& add(const std::string& id) {
     const auto [found, fresh] = index_.emplace(id, members_.size());
     if (fresh) {
       members_.emplace_back().id = id;
       figures_.push_back(nullptr);
+      weights_.emplace_back();
     }
     return members_[found->second];
   }
@@ -128,6 +130,7 @@ class Ledger {
   const ForecastInputs& in_;
   std::vector<MemberForecast> members_;
   std::vector<const MemberFigures*> figures_;  // Of members_[i]; null when nothing is known.
+  std::vector<Weights> weights_;               // Likewise.
   std::unordered_map<std::string, std::size_t> index_;
 };
 
@@ -160,13 +163,15 @@ void add_steps(const ForecastInputs& in, Forecast& out) {
 // start` refuses it.
 std::vector<std::string> changed_addresses(const ForecastInputs& in) {
   std::vector<std::string> out;
+  std::unordered_map<std::string_view, std::string_view> addresses;
+  for (const Member& member : in.from.members) addresses[member.id] = member.address;
   for (const Member& member : in.to.members) {
-    const auto before = std::ranges::find(in.from.members, member.id, &Member::id);
-    if (before == in.from.members.end() || before->address == member.address) continue;
+    const auto before = addresses.find(member.id);
+    if (before == addresses.end() || before->second == member.address) continue;
     out.push_back(fmt::format(
         "members: the address of {} changes from {} to {}: a resize refuses that; change addresses "
         "first, by 'ringshift topology apply'",
-        member.id, before->address, member.address));
+        member.id, before->second, member.address));
   }
   return out;
 }
