@@ -225,6 +225,7 @@ void add_traffic(const std::vector<Reading>& readings, const Lookups& routers, L
 Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to,
                             coord::Coordinator* coordinator, const coord::ClusterKeys& keys) {
   std::vector<Reading> readings;
+  readings.reserve(from.members.size() + to.members.size());
   for (const Member& member : from.members) readings.push_back({&member, true, {}, 0, 0, 0, {}, {}, {}, {}});
   for (const Member& member : to.members) {
     if (std::ranges::find(from.members, member.id, &Member::id) != from.members.end()) continue;

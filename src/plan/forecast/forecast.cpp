@@ -13,7 +13,6 @@ namespace ringshift::plan {
 namespace {
 
 using topology::Member;
-using topology::Spec;
 
 std::unexpected<Error> wrong(std::string_view what, double value, std::string_view should) {
   return fail(ErrorKind::invalid, fmt::format("{}: {} {}", what, value, should));
