@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/spec_file.h"
 #include "cli/topology_registry.h"
+#include "plan/edit.h"
 #include "ringshift/diff.h"
 
 namespace ringshift::cli {
@@ -122,7 +123,7 @@ Result<StoredTopology> wait_for(coord::Coordinator& coordinator, const coord::Cl
 }
 
 Status apply(Flags& flags) {
-  const auto next = read_spec(flags.file);
+  auto next = read_spec(flags.file);
   if (!next) return std::unexpected(next.error());
   if (flags.registry.cluster.empty()) flags.registry.cluster = next->cluster;
   if (flags.registry.cluster != next->cluster) {
@@ -136,6 +137,11 @@ Status apply(Flags& flags) {
   const coord::ClusterKeys keys = flags.registry.keys();
   const auto before = read_before(**coordinator, keys);
   if (!before) return std::unexpected(before.error());
+  if (before->topology) {
+    // A file that says nothing of its placement's table means the one in force, as for `resize start`.
+    next = plan::successor(before->topology->topology.spec, *std::move(next));
+    if (!next) return std::unexpected(next.error());
+  }
   if (const Status allowed = check(*before, *next, flags, keys.spec()); !allowed) return allowed;
   const bool same = before->spec && before->spec->value == topology::to_json(*next);
   if (!same) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "plan/edit.h"
 #include "ringshift/diff.h"
 #include "transfer/steps.h"
 
@@ -307,16 +308,19 @@ Status Leader::start(const Request& request) {
   members_.hang_up();  // A member that restarted, or closes idle connections, must not cost the operator a
                        // refusal.
   Topology now = *topology_;
-  const std::vector<topology::Member> members = all_members(begin(now, *request.spec, "", {}));
+  // A file that says nothing of its placement's table means the one in force, with the fewest changes.
+  const Result<topology::Spec> target = plan::successor(topology_->spec, *request.spec);
+  if (!target) return std::unexpected(target.error());
+  const std::vector<topology::Member> members = all_members(begin(now, *target, "", {}));
   if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;
   const std::string id = fmt::format("{}-{}", now.fence.epoch + 1, topology_revision_);
-  Topology next = begin(now, *request.spec, id, {});
+  Topology next = begin(now, *target, id, {});
   // As every reader will judge it: a document that they refuse would stop the cluster for good.
   if (const auto readable = topology::parse_topology(topology::to_json(next), "the resize"); !readable) {
     return std::unexpected(readable.error());
   }
   if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
-  if (Status checked = check_memory(topology_->spec, *request.spec); !checked) return checked;
+  if (Status checked = check_memory(topology_->spec, *target); !checked) return checked;
   Result<RunIds> run_ids = members_.run_ids(all_members(next));
   if (!run_ids) return std::unexpected(run_ids.error());
   if (Status own = check_one_server_each(*run_ids); !own) return own;
@@ -325,14 +329,14 @@ Status Leader::start(const Request& request) {
   checkpoint_.emplace();
   checkpoint_->steps = std::move(steps);
   checkpoint_->allow_foreign = request.allow_foreign;
-  checkpoint_->target = *request.spec;
+  checkpoint_->target = *target;
   status_ = ResizeStatus{};
   status_.id = id;
   pulls_seen_.clear();
   pulled_bytes_seen_.clear();
   count_pulls();
   checkpoint_->keys_moved = checkpoint_->bytes_moved = 0;
-  estimate_keys_to_move(topology_->spec, *request.spec);
+  estimate_keys_to_move(topology_->spec, *target);
 
   // Stamped before anybody is fenced (I4), and with every gate closed.
   if (Status closed = set_gates(all_members(next), next.fence, Gate::closed); !closed) return closed;
