@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
   add_resize(app);
   add_up(app);
   add_vectors(app);
+  add_compare(app);
   add_completion(app);
   try {
     app.parse(argc, argv);
