@@ -257,10 +257,7 @@ void add_change(CLI::App& command, CompareOptions& options) {
        {std::tuple{"--add", &options.edits.add, "ID=ADDRESS", "A member more; may be repeated"},
         {"--remove", &options.edits.remove, "ID", "A member less; may be repeated"},
         {"--reweight", &options.edits.reweight, "ID=WEIGHT", "A member's new weight; may be repeated"}}) {
-    auto* option = command.add_option(name, *list, text)
-                       ->type_name(type)
-                       ->expected(1)
-                       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    auto* option = command.add_option(name, *list, text)->type_name(type)->allow_extra_args(false);
     option->excludes(to);
     option->excludes(to_spec);
   }
@@ -300,7 +297,7 @@ void add_compare(CLI::App& app) {
                    "Only these, by name or group: ours, peers, articles (default: all)")
       ->type_name("A,B,...")
       ->delimiter(',')
-      ->expected(1);
+      ->allow_extra_args(false);
   add_keys(*command, *options);
   command->add_flag(
       "--skew", options->skew,

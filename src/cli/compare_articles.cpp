@@ -136,8 +136,12 @@ Result<std::vector<SortedSetCost>> sorted_set_costs(std::size_t members, const K
 std::string table(const ArticleReport& report) {
   std::string out = "What the articles say, and what their own experiments give:\n\n";
   for (const auto& claim : report.figures.claims) {
-    out += fmt::format("{:<13} {}: {}\n", claim.article, claim.holds ? "holds" : "WRONG", claim.claim);
-    out += "              " + wrapped(claim.truth, 14, 104) + "\n";
+    out += fmt::format("{:<13} {}: {}\n", claim.article,
+                       !claim.holds   ? "not tried"
+                       : *claim.holds ? "holds"
+                                      : "WRONG",
+                       claim.claim);
+    out += wrapped(std::string(14, ' ') + claim.truth, 14) + "\n";
   }
   out += fmt::format(
       "\nLook-ups on a ring of {} members, xxh3 of the key included (ns), and the ring's memory:\n\n",

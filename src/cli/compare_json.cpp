@@ -110,8 +110,10 @@ std::string json(const ArticleReport& report) {
   }
   ordered_json claims = ordered_json::array();
   for (const auto& claim : report.figures.claims) {
-    claims.push_back(
-        {{"article", claim.article}, {"claim", claim.claim}, {"holds", claim.holds}, {"truth", claim.truth}});
+    claims.push_back({{"article", claim.article},
+                      {"claim", claim.claim},
+                      {"holds", claim.holds ? ordered_json(*claim.holds) : ordered_json()},
+                      {"truth", claim.truth}});
   }
   ordered_json lookups = ordered_json::array(), hashes = ordered_json::object(), sets = ordered_json::array();
   for (const auto& each : report.lookups) {

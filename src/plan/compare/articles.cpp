@@ -32,7 +32,7 @@ class Collector {
     out_.figures.push_back(std::move(figure));
   }
   void recorded() { out_.figures.back().computed = false; }
-  void claim(std::string article, std::string claim, bool holds, std::string truth) {
+  void claim(std::string article, std::string claim, std::optional<bool> holds, std::string truth) {
     out_.claims.push_back({std::move(article), std::move(claim), std::move(truth), holds});
   }
   // False: somebody wants it to end.
@@ -133,7 +133,7 @@ void js(Collector& out) {
   out.claim("JS, MD5", "max/min 3.66, 2.15, 1.18 with 1, 10, 160 points", true,
             fmt::format("{:.2f}, {:.2f}, {:.2f}: {}; {}; {}", ratios[0], ratios[1], ratios[2],
                         fmt::join(counts[0], "/"), fmt::join(counts[1], "/"), fmt::join(counts[2], "/")));
-  out.claim("JS, MD5", "it is ketama", false,
+  out.claim("JS, MD5", "its ring is ketama-like", false,
             "it is not: its words are big-endian and it takes one point of a digest; ketama takes four, "
             "little-endian");
 }
@@ -153,7 +153,7 @@ void python(Collector& out) {
     out.recorded();
   }
   out.claim(
-      "Python, MD5", "a demo of 10,000 keys: 3 -> 4 moves 23.68 %, dropping one 24.21 %", true,
+      "Python, MD5", "a demo of 10,000 keys: 3 -> 4 moves 23.68 %, dropping one 24.21 %", std::nullopt,
       "recorded from the article's own program, not recomputed: what its points are made of is not known "
       "here");
 }

@@ -5,6 +5,7 @@
 // what stands there. Cost: about two seconds for the figures; the measurements are bounded.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct Claim {
   std::string article;
   std::string claim;
   std::string truth;
-  bool holds = false;
+  std::optional<bool> holds;  // nullopt: not tried here.
 };
 
 struct ArticleFigures {

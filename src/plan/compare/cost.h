@@ -1,5 +1,6 @@
 // What a compiled placement costs: time of a look-up, time of a build, bytes. Times are medians of a few
-// rounds, each bounded, on the calling thread.
+// rounds, each bounded, of the calling thread's own processor time, so that a busy machine does not blur
+// them.
 #pragma once
 #include <chrono>
 #include <cstddef>

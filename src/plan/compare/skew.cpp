@@ -108,7 +108,7 @@ std::vector<PrefixLoad> heaviest_prefixes(const KeySet& keys, const placement::P
   std::vector<PrefixLoad> out;
   for (const auto& [prefix, tally] : tallies) {
     const std::uint64_t own = tally.keys();
-    if (own < 2) continue;
+    if (own < 2 || static_cast<double>(own) < kLeastShare * static_cast<double>(keys.size())) continue;
     const bool longer = std::ranges::any_of(tallies, [&, &shorter = prefix](const auto& other) {
       return other.first.size() > shorter.size() && other.first.starts_with(shorter) &&
              other.second.keys() == own;

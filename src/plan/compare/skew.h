@@ -20,6 +20,7 @@ namespace ringshift::plan::compare {
 inline constexpr std::size_t kMaxDepth = 4;
 inline constexpr std::size_t kCounters = 2048;
 inline constexpr std::size_t kMaxPrefixes = 12;  // Shown.
+inline constexpr double kLeastShare = 0.001;     // Of all keys, to be shown.
 
 struct PrefixLoad {
   std::string prefix;
