@@ -40,17 +40,18 @@ struct Plan {
 };
 
 // On a terminal, a line on standard error that says how far it is, once it takes longer than two seconds; and
-// an ear for Ctrl-C.
+// an ear for Ctrl-C, where somebody must clean up (else the signal may end the process at once).
 class Watch {
  public:
-  explicit Watch(Interrupt& interrupt) : interrupt_(interrupt), terminal_(::isatty(STDERR_FILENO) == 1) {}
+  explicit Watch(Interrupt* interrupt = nullptr)
+      : interrupt_(interrupt), terminal_(::isatty(STDERR_FILENO) == 1) {}
   ~Watch() { clear(); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   // False when somebody wants it to end.
   [[nodiscard]] bool at(const std::string& what, double fraction) {
-    if (interrupt_.requested()) return false;
+    if (interrupt_ != nullptr && interrupt_->requested()) return false;
     const auto now = std::chrono::steady_clock::now();
     if (!terminal_ || now - begin_ < kPatience || now < next_) return true;
     constexpr std::chrono::milliseconds kRedraw{200};
@@ -67,7 +68,7 @@ class Watch {
 
  private:
   static constexpr std::chrono::seconds kPatience{2};
-  Interrupt& interrupt_;
+  Interrupt* interrupt_;
   bool terminal_, drawn_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), next_{};
 };
@@ -189,8 +190,8 @@ void print(const std::string& text) {
 }
 
 int run_articles(const CompareOptions& options) {
-  Interrupt interrupt;
-  Watch watch(interrupt);
+  Interrupt interrupt;  // The redis-server and its directory are to be gone afterwards.
+  Watch watch(&interrupt);
   compare::ArticleReport report;
   auto figures = plan::compare::article_figures(
       [&](double fraction) { return watch.at("the articles' figures", fraction); });
@@ -221,12 +222,12 @@ int run_compare(const CompareOptions& options) {
   if (!plan) return give_up(plan.error());
   const Result<compare::Keys> keys = compare::load_keys(options.keys);
   if (!keys) return give_up(keys.error());
-  Interrupt interrupt;  // From here on: reading keys from a terminal or a server ends at once by itself.
-  Watch watch(interrupt);
+  Watch watch;
   const Result<Report> report = run_all(options, std::move(*plan), *keys, watch);
   watch.clear();
   if (!report) return give_up(report.error());
   if (!options.html.empty()) {
+    const Interrupt whole_file;  // Until now a signal ended it at once, and nothing was written.
     if (const Status written = compare::write_whole(options.html, compare::html(*report)); !written)
       return give_up(written.error());
   }
@@ -250,7 +251,9 @@ void add_change(CLI::App& command, CompareOptions& options) {
           ->type_name("FILE")
           ->excludes(from);
   spec->excludes(to);
-  auto* to_spec = command.add_option("--to-spec", options.to_spec, "The members after, from FILE")
+  auto* to_spec = command
+                      .add_option("--to-spec", options.to_spec,
+                                  "The members after, from FILE (its placement is not used)")
                       ->type_name("FILE")
                       ->needs(spec);
   for (const auto& [name, list, type, text] :
