@@ -137,7 +137,7 @@ std::string table(const ArticleReport& report) {
   std::string out = "What the articles say, and what their own experiments give:\n\n";
   for (const auto& claim : report.figures.claims) {
     out += fmt::format("{:<13} {}: {}\n", claim.article,
-                       !claim.holds   ? "not tried"
+                       !claim.holds   ? "recorded"
                        : *claim.holds ? "holds"
                                       : "WRONG",
                        claim.claim);

@@ -118,9 +118,11 @@ std::string table(const Report& report) {
   std::string out =
       fmt::format("{}: {} keys ({}); no balanced placement moves less than {} %\n\n", report.title,
                   grouped(report.key_count), report.keys_source, percent(report.minimum));
-  out += fmt::format(fmt::runtime(kRowFormat), "", "moved", "exactly", "needless", "max/avg", "expect",
-                     "max/min", "sd", "expect", "look-up", "memory", "build");
+  out += fmt::format(fmt::runtime(kRowFormat), "placement", "moved", "exactly", "needless", "max/avg",
+                     "expect", "max/min", "sd", "expect", "look-up", "memory", "build");
   out += fmt::format(fmt::runtime(kRowFormat), "", "%", "%", "%", "", "", "", "%", "%", "ns", "", "");
+  out.erase(out.find_last_not_of(" \n") + 1);
+  out += '\n';
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (previous == nullptr || previous->family != row.family)
