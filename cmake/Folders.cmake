@@ -40,6 +40,15 @@ ringshift_folder(import topology yaml-cpp)
 ringshift_folder(cli topology proxy resize registry drill coord plan import CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
 
 if(TARGET rs_cli)
+  # What `ringshift compare --html` writes: the page, and the library that draws its charts.
+  find_file(RINGSHIFT_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist
+            NO_DEFAULT_PATH)
+  if(NOT RINGSHIFT_CHART_JS)
+    message(FATAL_ERROR "Chart.js is missing: run scripts/setup, or apt-get install libjs-chart.js, or give its "
+                        "minified file by -DRINGSHIFT_CHART_JS=FILE")
+  endif()
+  ringshift_embed(rs_cli chart_js ${RINGSHIFT_CHART_JS})
+  ringshift_embed(rs_cli compare_page ${CMAKE_SOURCE_DIR}/src/cli/pages/compare.html)
   add_executable(ringshift src/main.cpp)
   target_link_libraries(ringshift PRIVATE rs_cli ringshift_flags)
 endif()

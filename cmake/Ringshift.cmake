@@ -45,3 +45,22 @@ function(ringshift_folder name)
     endif()
   endforeach()
 endfunction()
+
+# ringshift_embed(TARGET NAME FILE): the bytes of FILE in TARGET, between the symbols ringshift_NAME_begin and
+# ringshift_NAME_end.
+function(ringshift_embed target name file)
+  set(source ${CMAKE_BINARY_DIR}/generated/embedded_${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[// Generated.
+asm(R"(
+.section .rodata
+.global ringshift_@name@_begin
+.global ringshift_@name@_end
+ringshift_@name@_begin:
+.incbin "@file@"
+ringshift_@name@_end:
+.previous
+)");
+]])
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${file})
+  target_sources(${target} PRIVATE ${source})
+endfunction()

@@ -28,6 +28,7 @@ int run(int argc, char** argv) {
   add_up(app);
   add_vectors(app);
   add_import(app);
+  add_compare(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

@@ -43,6 +43,9 @@ class Memento {
       if (visit(working_[(start + i) % working_.size()])) return;
     }
   }
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return buckets_.size() * (sizeof buckets_[0] + sizeof replacer_[0]) + working_.size() * sizeof working_[0];
+  }
 
  private:
   static constexpr std::uint32_t kWorks = ~std::uint32_t{0};

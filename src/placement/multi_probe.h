@@ -49,6 +49,9 @@ class MultiProbe {
       nearest->distance = hashes_[nearest->point] - nearest->probe;
     }
   }
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return hashes_.size() * (sizeof hashes_[0] + sizeof members_[0]) + buckets_.size() * sizeof buckets_[0];
+  }
 
  private:
   struct Cursor {

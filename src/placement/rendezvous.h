@@ -38,6 +38,7 @@ class Rendezvous {
       last = next;
     }
   }
+  [[nodiscard]] std::size_t memory_bytes() const noexcept { return members_.size() * sizeof(Entry); }
 
  private:
   struct Entry {

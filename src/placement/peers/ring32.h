@@ -43,6 +43,10 @@ class Ring32 {
   [[nodiscard]] std::span<const Point32> points() const noexcept {
     return {points_.data(), points_.size() - 1};
   }
+  // Points and index together.
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return points_.size() * sizeof points_[0] + buckets_.size() * sizeof buckets_[0];
+  }
 
  private:
   static constexpr std::uint32_t kIndirect = 1U << 31;

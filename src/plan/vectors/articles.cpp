@@ -1,74 +1,15 @@
-// seed_figures.json: the experiments of published articles, run again by their own rings.
-//
-//   Go      100,000 keys order:I, nodes node-0..4, 4 -> 5
-//   PHP     1,000,000 keys user:I:profile, nodes redis-node1:6379..., 4 -> 5
-//   JS      10,000 keys user:I:profile, nodes cache-a..d, 3 -> 4
-//   Python  not computed: its cases fail
+// seed_figures.json: the experiments of published articles, run again by their own rings (article_rings.h).
+// The Python article's is not computed: its cases fail.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "base/encoding.h"
+#include "plan/vectors/article_rings.h"
 #include "plan/vectors/reading.h"
 
 namespace ringshift::plan::vectors {
 namespace {
-
-struct Ring {
-  std::string_view algorithm;
-  std::vector<std::string> names;
-  Options options;
-};
-
-struct Keys {
-  std::string before, after;  // Around the number.
-  std::uint64_t count = 0;
-};
-
-// Each key's owner; empty when the ring cannot be built (the case then fails by its figures).
-std::vector<placement::MemberIndex> owners_of(const Ring& ring, const Keys& keys) {
-  std::vector<Server> servers;
-  for (const std::string& name : ring.names) {
-    Server server;
-    server.label = name;
-    server.index = static_cast<placement::MemberIndex>(servers.size());
-    servers.push_back(std::move(server));
-  }
-  const auto peer = build(ring.algorithm, ring.options, servers);
-  std::vector<placement::MemberIndex> owners;
-  for (std::uint64_t i = 0; peer && i < keys.count; ++i) {
-    const std::string key = keys.before + std::to_string(i) + keys.after;
-    owners.push_back((*peer)->owner_of((*peer)->hash(key)));
-  }
-  return owners;
-}
-
-std::vector<std::uint64_t> counts_of(const std::vector<placement::MemberIndex>& owners, std::size_t members) {
-  std::vector<std::uint64_t> counts(members, 0);
-  for (const auto owner : owners) ++counts[owner];
-  return counts;
-}
-
-std::uint64_t moved(const std::vector<placement::MemberIndex>& a,
-                    const std::vector<placement::MemberIndex>& b) {
-  std::uint64_t out = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) out += a[i] != b[i] ? 1U : 0U;
-  return out;
-}
-
-double rounded(double value, int digits) {
-  const double scale = std::pow(10.0, digits);
-  return std::round(value * scale) / scale;
-}
-double percent(std::uint64_t part, std::uint64_t whole_count) {
-  return rounded(100.0 * static_cast<double>(part) / static_cast<double>(whole_count), 2);
-}
-double max_by_min(const std::vector<std::uint64_t>& counts) {
-  return static_cast<double>(std::ranges::max(counts)) /
-         static_cast<double>(std::max<std::uint64_t>(1, std::ranges::min(counts)));
-}
 
 // What a figure of the file is, "" when it is not there (and then nothing is compared).
 void expect_number(const Node& node, std::string_view name, double ours, Comparison& comparison) {
@@ -83,25 +24,16 @@ void expect_list(const Node& node, std::string_view name, const std::vector<std:
   }
 }
 
-std::vector<std::string> names(const std::string& before, const std::string& after, int first, int count) {
-  std::vector<std::string> out;
-  for (int i = 0; i < count; ++i) out.push_back(before + std::to_string(first + i) + after);
-  return out;
-}
-
 void go(const Node& seed, File& out) {
-  const Keys keys{"order:", "", 100'000};
   const auto run = [&](const std::string& name, const Options& options, const Node& figures) {
     Case& result = out.cases.emplace_back();
     result.name = name;
     Comparison comparison(result);
-    const auto before = owners_of({"article-go", names("node-", "", 0, 4), options}, keys);
-    const auto after = owners_of({"article-go", names("node-", "", 0, 5), options}, keys);
-    const auto counts = counts_of(after, 5);
+    const GoFigures ours = article_go(options);
     const int digits = has(figures, "v") ? 2 : 3;
-    expect_number(figures, "moved_pct", percent(moved(before, after), keys.count), comparison);
-    expect_number(figures, "maxmin", rounded(max_by_min(counts), digits), comparison);
-    expect_list(figures, "new", counts, comparison);
+    expect_number(figures, "moved_pct", ours.moved_percent, comparison);
+    expect_number(figures, "maxmin", rounded(ours.max_by_min, digits), comparison);
+    expect_list(figures, "new", ours.after, comparison);
   };
   if (const Node* rows = seed.find("rows")) {
     for (const Node& row : rows->items) {
@@ -116,32 +48,21 @@ void go(const Node& seed, File& out) {
   Case& result = out.cases.emplace_back();
   result.name = "article-go modulo";
   Comparison comparison(result);
-  std::uint64_t changed = 0;
-  const auto ring = build("article-go", {}, {});
-  for (std::uint64_t i = 0; ring && i < keys.count; ++i) {
-    const std::uint64_t hash = (*ring)->hash("user:" + std::to_string(i));  // Other keys than its rings'.
-    changed += hash % 4 != hash % 5 ? 1U : 0U;
-  }
-  expect_number(seed, "modulo_4_5_pct", percent(changed, keys.count), comparison);
+  expect_number(seed, "modulo_4_5_pct", article_go_modulo_percent(), comparison);
 }
 
 void php(const Node& seed, File& out) {
-  const Keys million{"user:", ":profile", 1'000'000};
   const auto run = [&](const std::string& field, const Options& options) {
     const Node* figures = seed.find(field);
     if (figures == nullptr) return;
     Case& result = out.cases.emplace_back();
     result.name = "article-php " + field;
     Comparison comparison(result);
-    const auto before = owners_of({"article-php", names("redis-node", ":6379", 1, 4), options}, million);
-    const auto after = owners_of({"article-php", names("redis-node", ":6379", 1, 5), options}, million);
-    const auto counts = counts_of(before, 4);
-    double squares = 0;
-    for (const auto each : counts) squares += std::pow(static_cast<double>(each) - 250'000, 2);
-    expect_list(*figures, "old", counts, comparison);
-    expect_list(*figures, "new", counts_of(after, 5), comparison);
-    expect_number(*figures, "sd", rounded(std::sqrt(squares / 4), 1), comparison);
-    expect_number(*figures, "moved", static_cast<double>(moved(before, after)), comparison);
+    const PhpFigures ours = article_php(options);
+    expect_list(*figures, "old", ours.before, comparison);
+    expect_list(*figures, "new", ours.after, comparison);
+    expect_number(*figures, "sd", ours.sd, comparison);
+    expect_number(*figures, "moved", static_cast<double>(ours.moved), comparison);
   };
   run("one_million user:i:profile v160", {{"vnodes", "160"}});
   run("v1000", {{"vnodes", "1000"}});
@@ -150,39 +71,23 @@ void php(const Node& seed, File& out) {
 }
 
 void js(const Node& seed, File& out) {
-  const Keys keys{"user:", ":profile", 10'000};
-  const std::vector<std::string> abc{"cache-a", "cache-b", "cache-c"};
-  const std::vector<std::string> abcd{"cache-a", "cache-b", "cache-c", "cache-d"};
   Case& result = out.cases.emplace_back();
   result.name = "article-js";
   Comparison comparison(result);
   std::vector<double> ratios;
   for (const char* points : {"1", "10", "160"}) {
-    const auto counts = counts_of(owners_of({"article-js", abcd, {{"vnodes", points}}}, keys), 4);
-    expect_list(seed, std::string("v") + points, counts, comparison);
-    ratios.push_back(rounded(max_by_min(counts), 2));
+    const JsFigures ours = article_js(points);
+    expect_list(seed, std::string("v") + points, ours.counts, comparison);
+    ratios.push_back(ours.max_by_min);
   }
   if (const Node* recorded = seed.find("maxmin")) {
     for (std::size_t i = 0; i < std::min(ratios.size(), recorded->items.size()); ++i)
       comparison.expect(fmt::format("maxmin {}", i), number(recorded->items[i].text).value_or(-1), ratios[i]);
   }
-  const auto three = owners_of({"article-js", abc, {}}, keys),
-             four = owners_of({"article-js", abcd, {}}, keys);
-  expect_number(seed, "ring_3_4_pct", percent(moved(three, four), keys.count), comparison);
-  // Dropping c: its keys move, and the others stay.
-  const auto without = owners_of({"article-js", {"cache-a", "cache-b", "cache-d"}, {}}, keys);
-  std::uint64_t dropped = 0;
-  constexpr placement::MemberIndex kOld[] = {0, 1, 3};
-  for (std::size_t i = 0; i < std::min(four.size(), without.size()); ++i)
-    dropped += kOld[without[i]] != four[i] ? 1U : 0U;
-  expect_number(seed, "ring_drop_c_pct", percent(dropped, keys.count), comparison);
-  const auto ring = build("article-js", {}, {});
-  std::uint64_t changed = 0;
-  for (std::uint64_t i = 0; ring && i < keys.count; ++i) {
-    const std::uint64_t hash = (*ring)->hash(keys.before + std::to_string(i) + keys.after);
-    changed += hash % 3 != hash % 4 ? 1U : 0U;
-  }
-  expect_number(seed, "modulo_3_4_pct", percent(changed, keys.count), comparison);
+  const JsMoved moved = article_js_moved();
+  expect_number(seed, "ring_3_4_pct", moved.added, comparison);
+  expect_number(seed, "ring_drop_c_pct", moved.dropped, comparison);
+  expect_number(seed, "modulo_3_4_pct", moved.modulo, comparison);
 }
 
 // What its ring's points are made of is not known: every figure counts as asked, and none as matched.
@@ -210,8 +115,7 @@ void modulo(const Node& figures, File& out) {
       result.problem = fmt::format("'{:.40}' is no change of two counts", change);
       continue;
     }
-    const double kept = static_cast<double>(std::min(*from, *to)) / static_cast<double>(std::lcm(*from, *to));
-    comparison.expect(change, number(figures.items[i].text).value_or(-1), rounded(100 * (1 - kept), 4));
+    comparison.expect(change, number(figures.items[i].text).value_or(-1), modulo_moved_percent(*from, *to));
   }
 }
 
