@@ -128,8 +128,7 @@ void Snapshot::route_many(std::span<const std::string_view> keys, std::span<Rout
   const placement::Placement& placement = *impl_->before;
   for (std::size_t begin = 0; begin < keys.size(); begin += kBlock) {
     const std::size_t count = std::min(kBlock, keys.size() - begin);
-    for (std::size_t i = 0; i < count; ++i)
-      hashes[i] = placement.hash(placement.tag().apply(keys[begin + i]));
+    placement.hashes(keys.subspan(begin, count), hashes);
     placement.owners(std::span(hashes).first(count), std::span(owners).first(count));
     for (std::size_t i = 0; i < count; ++i) out[begin + i] = settled(owners[i]);
   }
