@@ -72,7 +72,7 @@ inline void report_least(benchmark::internal::Benchmark* each) {
 
 // main(): the flags of Google Benchmark, over defaults that suit a busy machine.
 inline int run(int argc, char** argv, std::vector<LeastReporter::Target> targets) {
-  std::vector<std::string> words{argv[0], "--benchmark_repetitions=15", "--benchmark_min_time=0.02",
+  std::vector<std::string> words{argv[0], "--benchmark_repetitions=9", "--benchmark_min_time=0.01",
                                  "--benchmark_enable_random_interleaving=true",
                                  "--benchmark_display_aggregates_only=true"};
   words.insert(words.end(), argv + 1, argv + argc);

@@ -20,7 +20,8 @@ inline constexpr MemberIndex kNoMember = ~MemberIndex{0};
 // The slice of a key: XXH3-64 with seed 1, the top ten bits. Independent of any placement.
 [[nodiscard]] std::uint32_t slice_of(std::string_view tagged_key) noexcept;
 
-enum class KeyState : std::uint8_t {
+// A whole word, so that a Route has no padding and is returned in registers.
+enum class KeyState : std::uint32_t {
   settled,  // Send to `member`.
   hold,     // The key changes owner and its slice is in HOLD: queue.
   dual,     // The key changes owner and its slice is in DUAL: `source` may still hold it, `member` will.

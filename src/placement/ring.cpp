@@ -122,7 +122,8 @@ Ring::Ring(std::vector<Point> points) {
 void Ring::finish() {
   const std::size_t count = points_.size();
   points_.push_back({std::numeric_limits<std::uint64_t>::max(), count == 0 ? kNoMember : points_[0].member});
-  lines_.resize(count / kPointsPerLine + 1);
+  line_count_ = count / kPointsPerLine + 1;
+  lines_.resize(line_count_);
   std::size_t i = 0;
   for (std::size_t number = 0; number < lines_.size(); ++number) {
     Line& line = lines_[number];
@@ -147,7 +148,8 @@ void Ring::finish() {
   }
 }
 
-MemberIndex Ring::search(std::uint64_t hash, const Line& line) const noexcept {
+MemberIndex Ring::search(std::uint64_t hash) const noexcept {
+  const Line& line = lines_[place(hash).line];
   std::array<std::uint32_t, 2> range{0, static_cast<std::uint32_t>(size())};
   if (line.owners[0] == kSearch) std::memcpy(range.data(), line.ends.data(), sizeof range);
   const auto* begin = points_.data() + range[0];

@@ -66,15 +66,24 @@ class Ring {
 
   // kNoMember when the ring is empty.
   [[nodiscard]] MemberIndex owner(std::uint64_t hash) const noexcept {
+    const MemberIndex owner = quick_owner(hash);
+    if (owner == kSearch) [[unlikely]]
+      return search(hash);
+    return owner;
+  }
+
+  // owner(), or kSearch for the few hashes (fewer than one in 100, when hashes are spread evenly) that the
+  // index cannot answer for. Calls nothing, for callers that want to keep their registers.
+  [[nodiscard]] MemberIndex quick_owner(std::uint64_t hash) const noexcept {
     const Place at = place(hash);
     const Line& line = lines_[at.line];
     const unsigned i = first_at_or_after(line.ends, at.fragment);
-    const std::uint16_t owner = line.owners[i];
     // A fragment equal to a point's (one look-up in 10,000) does not say which of the two hashes is larger.
-    if (owner == kSearch || line.ends[i] == at.fragment) [[unlikely]]
-      return search(hash, line);
-    return owner;
+    if (line.ends[i] == at.fragment) [[unlikely]]
+      return kSearch;
+    return line.owners[i];
   }
+  static constexpr std::uint16_t kSearch = 0xffff;  // No member: kMaxMemberIndex is less.
 
   // owner() of each hash. REQUIRES: owners.size() == hashes.size().
   void owners(std::span<const std::uint64_t> hashes, std::span<MemberIndex> owners) const noexcept;
@@ -108,7 +117,6 @@ class Ring {
  private:
   static constexpr std::uint64_t kPointsPerLine = 7;  // On average. More than kLinePoints: 1 line in 400.
   static constexpr std::size_t kLinePoints = 15;
-  static constexpr std::uint16_t kSearch = 0xffff;  // No member: kMaxMemberIndex is less.
 
   // An equal part of the circle, as one cache line:
   //
@@ -129,7 +137,7 @@ class Ring {
   // Both together grow with the hash.
   [[nodiscard]] Place place(std::uint64_t hash) const noexcept {
     __extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using)
-    const Wide product = Wide{hash} * lines_.size();
+    const Wide product = Wide{hash} * line_count_;
     return {static_cast<std::size_t>(product >> 64), static_cast<std::uint16_t>(product >> 48)};
   }
 
@@ -142,7 +150,7 @@ class Ring {
       return _mm_cmpeq_epi16(_mm_subs_epu16(key, end), _mm_setzero_si128());
     };
     const int mask = _mm_movemask_epi8(_mm_packs_epi16(reached(0), reached(8)));
-    return static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(mask)));
+    return static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(mask)));  // The last end is reached.
 #else
     unsigned before = 0;
     for (const std::uint16_t end : ends) before += end < fragment ? 1U : 0U;
@@ -151,7 +159,7 @@ class Ring {
   }
 
   // The owner by the points themselves.
-  [[nodiscard]] MemberIndex search(std::uint64_t hash, const Line& line) const noexcept;
+  [[nodiscard]] MemberIndex search(std::uint64_t hash) const noexcept;
   // Sorts what generate(visit) visits, twice the same: visit(hash, position in `members`). `count` of them.
   template <class Generate>
   void sort(std::size_t count, Generate generate, std::span<const Member> members);
@@ -161,6 +169,7 @@ class Ring {
   // Sorted by (hash, id). One more at the end, {2^64-1, owner of the first}, makes wrapping free.
   std::vector<Point> points_;
   std::vector<Line> lines_;
+  std::uint64_t line_count_ = 0;  // lines_.size(), which is a subtraction away.
 };
 
 }  // namespace ringshift::placement

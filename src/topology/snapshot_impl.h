@@ -28,6 +28,8 @@ struct Snapshot::Impl {
   [[nodiscard]] std::uint32_t slice(std::string_view key) const noexcept {
     return slice_of(slice_tag.apply(key));
   }
+  // route() without the short cut.
+  [[nodiscard]] Route route_any(std::string_view key) const noexcept;
   [[nodiscard]] Route route_in_resize(std::string_view key) const noexcept;
 
   Topology topology;
@@ -38,7 +40,9 @@ struct Snapshot::Impl {
   Lifecycle lifecycle;
   hashing::HashTag slice_tag;
   std::array<SliceState, kSliceCount> slices{};
-  bool plain = false;  // No resize and no factors: one hash and one lookup.
+  bool plain = false;                           // No resize and no factors: one hash and one lookup.
+  const placement::Ring* plain_ring = nullptr;  // Plain, and a ring of XXH3: `before`'s own.
+  hashing::HashTag plain_tag;
   bool rollback = false;
   Phase phase = Phase::prep;
 };
