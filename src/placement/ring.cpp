@@ -14,18 +14,40 @@
 namespace ringshift::placement {
 namespace {
 
-// The bytes that are hashed for a point: the id, a zero byte, and room for the number.
-std::string point_name(std::string_view id) {
-  std::string name(id);
-  name.append(1 + sizeof(std::uint32_t), '\0');
-  return name;
-}
+// The points of a member by number. A point's name (the id, a zero byte, the number) that was written a
+// moment ago cannot be read in wider pieces without a stall, so a block of names is written before any is
+// hashed.
+class PointHashes {
+ public:
+  explicit PointHashes(hashing::Hash64 hash) : hash_(hash) {}
 
-void set_number(std::string& name, std::uint32_t i) noexcept {
-  for (std::size_t byte = 0; byte < sizeof i; ++byte) {
-    name[name.size() - sizeof i + byte] = static_cast<char>((i >> (8 * byte)) & 0xff);
+  // visit(hash) for points 0..count-1 of the member called `id`.
+  template <class Visit>
+  void of(std::string_view id, std::uint32_t count, Visit visit) {
+    const std::size_t size = id.size() + 1 + sizeof(std::uint32_t);
+    names_.assign(size * kBlock, '\0');
+    for (std::size_t name = 0; name < kBlock; ++name) id.copy(names_.data() + name * size, id.size());
+    for (std::uint32_t begin = 0; begin < count; begin += kBlock) {
+      const std::uint32_t block = std::min(kBlock, count - begin);
+      for (std::uint32_t i = 0; i < block; ++i) set_number(names_.data() + (i + 1) * size, begin + i);
+      for (std::uint32_t i = 0; i < block; ++i) {
+        const std::string_view name(names_.data() + i * size, size);
+        visit(hash_ == hashing::Hash64::xxh3 ? hashing::xxh3_inline(name) : hashing::hash64(hash_, name));
+      }
+    }
   }
-}
+
+ private:
+  static constexpr std::uint32_t kBlock = 64;
+
+  static void set_number(char* end, std::uint32_t i) noexcept {
+    if constexpr (std::endian::native == std::endian::big) i = __builtin_bswap32(i);
+    std::memcpy(end - sizeof i, &i, sizeof i);
+  }
+
+  hashing::Hash64 hash_;
+  std::string names_;
+};
 
 }  // namespace
 
@@ -35,8 +57,9 @@ std::uint64_t Ring::point_count(double weight, std::uint32_t points_per_weight) 
 }
 
 std::uint64_t Ring::point_hash(std::string_view id, std::uint32_t i, hashing::Hash64 hash) {
-  std::string name = point_name(id);
-  set_number(name, i);
+  std::string name(id);
+  name += '\0';
+  for (std::size_t byte = 0; byte < sizeof i; ++byte) name += static_cast<char>((i >> (8 * byte)) & 0xff);
   return hashing::hash64(hash, name);
 }
 
@@ -88,21 +111,14 @@ void Ring::sort(std::size_t count, Generate generate, std::span<const Member> me
 
 Ring::Ring(std::span<const Member> members, std::uint32_t points_per_weight, hashing::Hash64 hash) {
   std::uint64_t total = 0;
-  std::vector<std::string> names;
-  for (const Member& member : members) {
-    total += point_count(member.weight, points_per_weight);
-    names.push_back(point_name(member.id));
-  }
+  for (const Member& member : members) total += point_count(member.weight, points_per_weight);
+  PointHashes hashes(hash);
   const auto generate = [&](auto visit) {
     for (std::size_t position = 0; position < members.size(); ++position) {
-      std::string& name = names[position];
-      const auto count = static_cast<std::uint32_t>(point_count(members[position].weight, points_per_weight));
-      for (std::uint32_t i = 0; i < count; ++i) {
-        set_number(name, i);
-        const std::uint64_t point =
-            hash == hashing::Hash64::xxh3 ? hashing::xxh3_inline(name) : hashing::hash64(hash, name);
-        visit(point, static_cast<MemberIndex>(position));
-      }
+      const Member& member = members[position];
+      const auto count = static_cast<std::uint32_t>(point_count(member.weight, points_per_weight));
+      hashes.of(member.id, count,
+                [&](std::uint64_t point) { visit(point, static_cast<MemberIndex>(position)); });
     }
   };
   sort(total, generate, members);
