@@ -223,6 +223,23 @@ void snapshot_compile(benchmark::State& state) {
 }
 BENCHMARK(snapshot_compile)->Apply(sizes)->Unit(benchmark::kMillisecond);
 
+// The same when one member joined the snapshot before.
+void snapshot_add_one(benchmark::State& state) {
+  const auto previous = compiled(document(state.range(0)));
+  const topology::Topology next = document(state.range(0) + 1);
+  for (auto _ : state) benchmark::DoNotOptimize(topology::Snapshot::compile(next, {}, previous.get()));
+}
+BENCHMARK(snapshot_add_one)->Apply(sizes)->Unit(benchmark::kMillisecond);
+
+// What a step of a resize costs a router: other slices, the same placements.
+void snapshot_same_placement(benchmark::State& state) {
+  const auto previous = compiled(document(state.range(0)));
+  topology::Topology next = document(state.range(0));
+  next.fence.step = 1;
+  for (auto _ : state) benchmark::DoNotOptimize(topology::Snapshot::compile(next, {}, previous.get()));
+}
+BENCHMARK(snapshot_same_placement)->Apply(sizes)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace ringshift
 
@@ -236,5 +253,6 @@ int main(int argc, char** argv) {
                                 {"as_twemproxy_md5/100", "libmemcached_weighted_ketama/100", 1.3},
                                 {"as_twemproxy_md5_many/100", "libmemcached_weighted_ketama/100", 1.3},
                                 {"snapshot_compile/1000", "", 10},
-                                {"ring_add_one/1000", "", 3}});
+                                {"ring_add_one/1000", "", 3},
+                                {"snapshot_add_one/1000", "", 3}});
 }

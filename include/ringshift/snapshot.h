@@ -36,7 +36,12 @@ struct Route {
 class Snapshot {
  public:
   // Fails when the topology cannot be compiled (unknown algorithm, no members).
-  [[nodiscard]] static Result<std::shared_ptr<const Snapshot>> compile(Topology topology, Version version);
+  //
+  // With the snapshot that went before, the answers are the same and come sooner: placements that stay (the
+  // steps of a resize) are shared, and a ring of which some members left, joined or have a new weight is
+  // merged out of the old one.
+  [[nodiscard]] static Result<std::shared_ptr<const Snapshot>> compile(Topology topology, Version version,
+                                                                       const Snapshot* previous = nullptr);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;

@@ -49,18 +49,27 @@ class Ring {
   Ring(const Ring& previous, std::span<const MemberIndex> renumber, std::span<const Member> added,
        std::uint32_t points_per_weight, hashing::Hash64 hash, IdOf id_of) {
     const std::vector<Point> fresh = Ring(added, points_per_weight, hash).points_;
-    points_.reserve(previous.size() + fresh.size());
-    auto next = fresh.begin();
-    const auto end = fresh.end() - 1;  // Without the artificial point.
-    for (Point point : previous.points()) {
-      point.member = renumber[point.member];
-      if (point.member == kNoMember) continue;
-      while (next != end && (next->hash < point.hash ||
-                             (next->hash == point.hash && id_of(next->member) < id_of(point.member))))
-        points_.push_back(*next++);
-      points_.push_back(point);
+    points_.resize(previous.size() + fresh.size());
+    std::size_t filled = 0;
+    const auto precedes = [&](const Point& old, const Point& added_point) {
+      if (old.hash != added_point.hash) [[likely]]
+        return old.hash < added_point.hash;
+      const MemberIndex member = renumber[old.member];
+      return member == kNoMember || id_of(member) < id_of(added_point.member);
+    };
+    const auto take = [&](const Point& old) {  // The point of a member that left is written over by the next.
+      const MemberIndex member = renumber[old.member];
+      points_[filled] = {old.hash, member};
+      filled += member == kNoMember ? 0U : 1U;
+    };
+    auto old = previous.points().begin();
+    const auto end = previous.points().end();
+    for (const Point& point : std::span(fresh).first(fresh.size() - 1)) {  // Without the artificial point.
+      while (old != end && precedes(*old, point)) take(*old++);
+      points_[filled++] = point;
     }
-    points_.insert(points_.end(), next, end);
+    while (old != end) take(*old++);
+    points_.resize(filled);
     finish();
   }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "topology/compile.h"
 #include "topology/reader.h"
 #include "topology/snapshot_impl.h"
 #include "topology/validate.h"
@@ -72,7 +71,15 @@ Route Snapshot::Impl::route_in_resize(std::string_view key) const noexcept {
   return settled(source);
 }
 
-Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Version version) {
+std::vector<Former> Snapshot::Impl::formers() const {
+  const auto index_of = [this](std::string_view id) { return indices.find(id)->second; };
+  std::vector<Former> out{{before, topology.spec.placement, topology.spec.members, index_of}};
+  if (after) out.push_back({after, topology.resize->placement, topology.resize->members, index_of});
+  return out;
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Version version,
+                                                          const Snapshot* previous) {
   if (const auto problem = check_topology(topology)) {
     return fail(ErrorKind::invalid, describe("topology", 0, problem->path, problem->message));
   }
@@ -87,12 +94,14 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Ver
   };
   const auto index_of = [&](std::string_view id) { return impl->indices.find(id)->second; };
   add(kept.spec.members);
-  impl->before.emplace(compile_placement(kept.spec.placement, kept.spec.members, index_of));
+  const std::vector<Former> formers =
+      previous == nullptr ? std::vector<Former>{} : previous->impl_->formers();
+  impl->before = compile_from(formers, kept.spec.placement, kept.spec.members, index_of);
   impl->slice_tag = impl->before->tag();
   if (kept.resize) {
     const Resize& resize = *kept.resize;
     add(resize.members);
-    impl->after.emplace(compile_placement(resize.placement, resize.members, index_of));
+    impl->after = compile_from(formers, resize.placement, resize.members, index_of);
     if (!impl->slice_tag.enabled()) impl->slice_tag = impl->after->tag();
     impl->rollback = resize.rollback;
     impl->phase = resize.phase;
