@@ -1,4 +1,6 @@
 // What a session does with one command: the policy of the command table, applied.
+#include <array>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,7 @@ using protocol::resp::LocalCommand;
 using telemetry::Counter;
 
 constexpr std::string_view kReservedPrefix = "rs:";
+constexpr std::size_t kRoutedAtOnce = 32;  // Keys of a split command.
 
 // GET is told from all others by where its entry lies.
 const Command* const kGet = protocol::resp::find_command("get");
@@ -148,17 +151,25 @@ void Session::dispatch_split(const Command& command) {
   scratch.begin(worker_.snapshot().members().size());
   std::vector<std::uint32_t> part_of_key;
   part_of_key.reserve((count - 1) / step);
-  for (std::size_t i = 1; i < count; i += step) {
-    const std::string_view key = parser_.argument(i);
-    if (key.starts_with(kReservedPrefix)) {
-      refuse(kReservedKey);
-      return;
+  // In blocks, whose look-ups overlap.
+  std::array<std::string_view, kRoutedAtOnce> keys;
+  std::array<topology::Route, kRoutedAtOnce> routes;
+  for (std::size_t next = 1; next < count;) {
+    std::size_t block = 0;
+    for (std::size_t i = next; i < count && block < keys.size(); i += step) {
+      keys[block] = parser_.argument(i);
+      if (keys[block++].starts_with(kReservedPrefix)) {
+        refuse(kReservedKey);
+        return;
+      }
     }
-    const topology::Route route = worker_.snapshot().route(key);
-    const std::uint32_t part =
-        between_members(route, key) ? scratch.lone_part(i) : scratch.part_of(route.member);
-    part_of_key.push_back(part);
-    for (std::size_t j = i; j < i + step; ++j) scratch.add_argument(part, parser_.argument(j));
+    worker_.snapshot().route_many(std::span(keys).first(block), std::span(routes).first(block));
+    for (std::size_t k = 0; k < block; ++k, next += step) {
+      const std::uint32_t part =
+          between_members(routes[k], keys[k]) ? scratch.lone_part(next) : scratch.part_of(routes[k].member);
+      part_of_key.push_back(part);
+      for (std::size_t j = next; j < next + step; ++j) scratch.add_argument(part, parser_.argument(j));
+    }
   }
   if (scratch.size() == 1) {  // All on one member: as it came.
     send_one(command, parser_.argument(1));
