@@ -64,6 +64,8 @@ class Placement {
       for (std::size_t i = 0; i < keys.size(); ++i) hashes[i] = hashing::xxh3_inline(tag_.apply(keys[i]));
       return;
     }
+    const auto* peer = std::get_if<PeerPlacement>(&algorithm_);
+    if (peer != nullptr && !tag_.enabled()) return peer->peer().key_hash().many(keys, hashes);
     for (std::size_t i = 0; i < keys.size(); ++i) hashes[i] = hash(tag_.apply(keys[i]));
   }
   // owner_of() for each hash; on a ring the cache misses of a batch overlap.

@@ -140,25 +140,25 @@ void Ring::finish() {
   points_.push_back({std::numeric_limits<std::uint64_t>::max(), count == 0 ? kNoMember : points_[0].member});
   line_count_ = count / kPointsPerLine + 1;
   lines_.resize(line_count_);
-  std::size_t i = 0;
-  for (std::size_t number = 0; number < lines_.size(); ++number) {
+  const Point* point = points_.data();
+  const Point* const end = point + count;
+  for (std::size_t number = 0; number < line_count_; ++number) {
     Line& line = lines_[number];
     line.ends.fill(0xffff);
-    const std::size_t begin = i;
-    for (; i < count; ++i) {
-      const Place at = place(points_[i].hash);
-      if (at.line != number) break;
-      if (i - begin >= kLinePoints) continue;
-      line.ends[i - begin] = at.fragment;
-      line.owners[i - begin] = static_cast<std::uint16_t>(points_[i].member);
-    }
-    if (i - begin <= kLinePoints && count > 0) {
-      line.owners[i - begin] = static_cast<std::uint16_t>(points_[i].member);
+    const Point* const begin = point;
+    while (point != end && place(point->hash).line == number) ++point;
+    const auto size = static_cast<std::size_t>(point - begin);
+    if (size <= kLinePoints && count > 0) {
+      for (std::size_t i = 0; i < size; ++i) {
+        line.ends[i] = place(begin[i].hash).fragment;
+        line.owners[i] = static_cast<std::uint16_t>(begin[i].member);
+      }
+      line.owners[size] = static_cast<std::uint16_t>(point->member);
       continue;
     }
     line.owners.fill(kSearch);
-    const std::array<std::uint32_t, 2> range{static_cast<std::uint32_t>(begin),
-                                             static_cast<std::uint32_t>(i)};
+    const std::array<std::uint32_t, 2> range{static_cast<std::uint32_t>(begin - points_.data()),
+                                             static_cast<std::uint32_t>(point - points_.data())};
     std::memcpy(line.ends.data(), range.data(), sizeof range);
     line.ends.back() = 0xffff;
   }

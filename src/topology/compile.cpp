@@ -137,19 +137,19 @@ std::optional<Merge> merge_of(const Former& former, const Placement& placement,
   const auto points = [&](const Member& member) {
     return placement::Ring::point_count(member.weight, placement.points);
   };
-  std::unordered_map<std::string_view, const Member*> known;
-  MemberIndex last = 0;
+  std::vector<const Member*> known;  // By the former's index.
   for (const Member& member : former.members) {
-    known.emplace(member.id, &member);
-    last = std::max(last, former.index_of(member.id));
+    const MemberIndex index = former.index_of(member.id);
+    if (index >= known.size()) known.resize(index + std::size_t{1});
+    known[index] = &member;
   }
-  merge.renumber.assign(last + std::size_t{1}, placement::kNoMember);
+  merge.renumber.assign(known.size(), placement::kNoMember);
   for (const Member& member : members) {
-    const auto found = known.find(member.id);
-    if (found == known.end() || points(*found->second) != points(member)) {
+    const MemberIndex was = former.index_of(member.id);
+    if (was >= known.size() || known[was] == nullptr || points(*known[was]) != points(member)) {
       merge.added.push_back({member.id, member.weight, index_of(member.id)});
     } else {
-      merge.renumber[former.index_of(member.id)] = index_of(member.id);
+      merge.renumber[was] = index_of(member.id);
     }
   }
   return merge;
@@ -157,11 +157,15 @@ std::optional<Merge> merge_of(const Former& former, const Placement& placement,
 
 placement::Placement merged(const Merge& merge, const Placement& placement,
                             const std::vector<Member>& members, const IndexOf& index_of) {
-  std::unordered_map<MemberIndex, std::string_view> ids;
-  for (const Member& member : members) ids.emplace(index_of(member.id), member.id);
+  std::vector<std::string_view> ids;  // By index, to break ties.
+  for (const Member& member : members) {
+    const MemberIndex index = index_of(member.id);
+    if (index >= ids.size()) ids.resize(index + std::size_t{1});
+    ids[index] = member.id;
+  }
   const hashing::Hash64 hash = hashing::hash64_named(placement.hash).value_or(hashing::Hash64::xxh3);
   placement::Ring ring(*merge.ring, merge.renumber, merge.added, placement.points, hash,
-                       [&](MemberIndex index) { return ids.at(index); });
+                       [&](MemberIndex index) { return ids[index]; });
   return {hashing::HashTag(placement.hash_tag), std::move(ring), hash};
 }
 

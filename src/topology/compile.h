@@ -18,7 +18,8 @@ namespace ringshift::topology {
     const Placement& placement, const std::vector<Member>& members,
     const std::function<placement::MemberIndex(std::string_view)>& index_of);
 
-// A placement that was compiled before, and from what. `index_of` gave what it answers for an id.
+// A placement that was compiled before, and from what. `index_of` gave what it answers
+// for an id, and kNoMember for an unknown one.
 struct Former {
   std::shared_ptr<const placement::Placement> compiled;
   const Placement& placement;

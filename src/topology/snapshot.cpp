@@ -72,7 +72,10 @@ Route Snapshot::Impl::route_in_resize(std::string_view key) const noexcept {
 }
 
 std::vector<Former> Snapshot::Impl::formers() const {
-  const auto index_of = [this](std::string_view id) { return indices.find(id)->second; };
+  const auto index_of = [this](std::string_view id) {
+    const auto found = indices.find(id);
+    return found == indices.end() ? kNoMember : found->second;
+  };
   std::vector<Former> out{{before, topology.spec.placement, topology.spec.members, index_of}};
   if (after) out.push_back({after, topology.resize->placement, topology.resize->members, index_of});
   return out;

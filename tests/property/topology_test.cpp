@@ -90,7 +90,7 @@ RC_GTEST_PROP(TopologyProperty, AMergedRingIsTheRingBuiltAnewPointForPoint, ()) 
   const auto index_in = [](const std::vector<Member>& members) {
     return [&members](std::string_view id) {
       const auto found = std::ranges::find(members, id, &Member::id);
-      return static_cast<MemberIndex>(found - members.begin());
+      return found == members.end() ? topology::kNoMember : static_cast<MemberIndex>(found - members.begin());
     };
   };
   const topology::Former former{std::make_shared<const placement::Placement>(
