@@ -8,6 +8,7 @@
 #include <map>
 
 #include "generate.h"
+#include "hashing/xxh3.h"
 #include "ringshift/diff.h"
 #include "ringshift/snapshot.h"
 #include "topology/compile.h"
@@ -30,6 +31,27 @@ RC_GTEST_PROP(TopologyProperty, JsonRoundTripsExactly, ()) {
   const auto spec_again = topology::parse_spec(to_json(document.spec), "json");
   if (!spec_again) RC_FAIL(spec_again.error().message);
   RC_ASSERT(*spec_again == document.spec);
+}
+
+// The short cuts for short keys, untagged keys and batches answer as the placements do.
+RC_GTEST_PROP(TopologyProperty, RouteAndRouteManyAgreeForKeysOfEveryLength, ()) {
+  const auto snapshot = *Snapshot::compile(topology_document(), {1, 1});
+  std::vector<std::string> texts;
+  for (std::size_t length = 0; length < 300; ++length) {
+    std::string text;
+    for (std::size_t i = 0; i < length; ++i)
+      text += static_cast<char>(hashing::mix(length * 1000 + i) % 20 == 0 ? "{}[]$"[i % 5] : 'a' + i % 26);
+    texts.push_back(std::move(text));
+  }
+  const std::vector<std::string_view> keys(texts.begin(), texts.end());
+  std::vector<topology::Route> routes(keys.size());
+  snapshot->route_many(keys, routes);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const topology::Route route = snapshot->route(keys[i]);
+    RC_ASSERT(route.member == routes[i].member && route.source == routes[i].source);
+    RC_ASSERT(route.state == routes[i].state);
+    if (!snapshot->topology().resize) RC_ASSERT(route.member == snapshot->owner_before(keys[i]));
+  }
 }
 
 // A topology that may follow `document`: members left, joined, came back in another order or with another
