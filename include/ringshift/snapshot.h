@@ -20,7 +20,8 @@ inline constexpr MemberIndex kNoMember = ~MemberIndex{0};
 // The slice of a key: XXH3-64 with seed 1, the top ten bits. Independent of any placement.
 [[nodiscard]] std::uint32_t slice_of(std::string_view tagged_key) noexcept;
 
-enum class KeyState : std::uint8_t {
+// A whole word, so that a Route has no padding and is returned in registers.
+enum class KeyState : std::uint32_t {
   settled,  // Send to `member`.
   hold,     // The key changes owner and its slice is in HOLD: queue.
   dual,     // The key changes owner and its slice is in DUAL: `source` may still hold it, `member` will.
@@ -35,7 +36,12 @@ struct Route {
 class Snapshot {
  public:
   // Fails when the topology cannot be compiled (unknown algorithm, no members).
-  [[nodiscard]] static Result<std::shared_ptr<const Snapshot>> compile(Topology topology, Version version);
+  //
+  // With the snapshot that went before, the answers are the same and come sooner: placements that stay (the
+  // steps of a resize) are shared, and a ring of which some members left, joined or have a new weight is
+  // merged out of the old one.
+  [[nodiscard]] static Result<std::shared_ptr<const Snapshot>> compile(Topology topology, Version version,
+                                                                       const Snapshot* previous = nullptr);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;

@@ -72,7 +72,8 @@ void reload(const std::string& path, Holder& holder, proxy::Proxy& proxy) {
   }
   topology::Topology next;
   next.spec = std::move(*spec);
-  auto snapshot = topology::Snapshot::compile(std::move(next), {0, current->version.revision + 1});
+  auto snapshot =
+      topology::Snapshot::compile(std::move(next), {0, current->version.revision + 1}, current.get());
   if (!snapshot) return refuse(snapshot.error().message);
   base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
             (*snapshot)->digest);

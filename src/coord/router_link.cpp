@@ -125,9 +125,10 @@ Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
     published = hooks_.on_published;
   }
   const Version version{kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)};
-  if (holder_ != nullptr && version <= holder_->load()->version) return {};
+  const SnapshotPtr last = holder_ == nullptr ? nullptr : holder_->load();
+  if (last != nullptr && version <= last->version) return {};
   Result<topology::Topology> parsed = topology::parse_topology(kv.value, kv.key);
-  Result<SnapshotPtr> compiled = parsed ? Snapshot::compile(std::move(*parsed), version)
+  Result<SnapshotPtr> compiled = parsed ? Snapshot::compile(std::move(*parsed), version, last.get())
                                         : Result<SnapshotPtr>(std::unexpected(parsed.error()));
   if (!compiled) {
     base::log(LogLevel::error, "topology {} refused, the last one stays: {}", topology::to_string(version),

@@ -42,8 +42,7 @@ class Placement {
     const std::string_view tagged = tag_.apply(key);
     // Not std::visit: its jump table costs more than the ring's whole lookup.
     if (const auto* ring = std::get_if<Ring>(&algorithm_)) {
-      return ring->owner(hash_ == hashing::Hash64::xxh3 ? hashing::xxh3_inline(tagged)
-                                                        : hashing::hash64(hash_, tagged));
+      return ring->owner(own_hash(tagged));
     }
     if (const auto* slots = std::get_if<Slots>(&algorithm_)) return slots->owner(hashing::crc16(tagged));
     if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->owner(peer->hash(tagged));
@@ -54,10 +53,20 @@ class Placement {
   [[nodiscard]] std::uint64_t hash(std::string_view tagged) const noexcept {
     if (std::holds_alternative<Slots>(algorithm_)) return hashing::crc16(tagged) & (kSlotCount - 1);
     if (const auto* peer = std::get_if<PeerPlacement>(&algorithm_)) return peer->hash(tagged);
-    return hashing::hash64(hash_, tagged);
+    return own_hash(tagged);
   }
   [[nodiscard]] MemberIndex owner_of(std::uint64_t hash) const noexcept {
     return std::visit([&](const auto& algorithm) { return algorithm.owner(hash); }, algorithm_);
+  }
+  // hash() of each key's tagged part, in the algorithm's own loop. REQUIRES: hashes.size() == keys.size().
+  void hashes(std::span<const std::string_view> keys, std::span<std::uint64_t> hashes) const noexcept {
+    if (hash_ == hashing::Hash64::xxh3 && std::holds_alternative<Ring>(algorithm_)) [[likely]] {
+      for (std::size_t i = 0; i < keys.size(); ++i) hashes[i] = hashing::xxh3_inline(tag_.apply(keys[i]));
+      return;
+    }
+    const auto* peer = std::get_if<PeerPlacement>(&algorithm_);
+    if (peer != nullptr && !tag_.enabled()) return peer->peer().key_hash().many(keys, hashes);
+    for (std::size_t i = 0; i < keys.size(); ++i) hashes[i] = hash(tag_.apply(keys[i]));
   }
   // owner_of() for each hash; on a ring the cache misses of a batch overlap.
   // REQUIRES: owners.size() == hashes.size().
@@ -75,6 +84,10 @@ class Placement {
   [[nodiscard]] const Algorithm& algorithm() const noexcept { return algorithm_; }
 
  private:
+  [[nodiscard]] std::uint64_t own_hash(std::string_view tagged) const noexcept {
+    return hash_ == hashing::Hash64::xxh3 ? hashing::xxh3_inline(tagged) : hashing::hash64(hash_, tagged);
+  }
+
   hashing::HashTag tag_;
   hashing::Hash64 hash_;
   Algorithm algorithm_;

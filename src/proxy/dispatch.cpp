@@ -1,4 +1,6 @@
 // What a session does with one command: the policy of the command table, applied.
+#include <array>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -21,6 +23,8 @@ using protocol::resp::equals_ignoring_case;
 using protocol::resp::Handling;
 using protocol::resp::LocalCommand;
 using telemetry::Counter;
+
+constexpr std::size_t kRoutedAtOnce = 32;  // Keys of a split command.
 
 // These are told from all others by where their entries lie.
 const Command* const kGet = protocol::resp::find_command("get");
@@ -303,23 +307,33 @@ void Session::dispatch_split(const Command& command) {
   scratch.begin();
   std::vector<std::uint32_t> part_of_key;
   part_of_key.reserve((count - 1) / step);
-  for (std::size_t i = 1; i < count; i += step) {
-    const std::string_view key = parser_.argument(i);
-    if (key.starts_with(kReservedPrefix)) {
-      refuse(kReservedKey);
-      return;
-    }
-    Upstream* upstream = worker_.upstream_of(key);
+  // In blocks of one cluster's keys, whose look-ups overlap.
+  std::array<std::string_view, kRoutedAtOnce> keys;
+  std::array<topology::Route, kRoutedAtOnce> routes;
+  for (std::size_t next = 1; next < count;) {
+    Upstream* const upstream = worker_.upstream_of(parser_.argument(next));
     if (upstream == nullptr) {
       refuse(kNoRoute);
       return;
     }
-    const topology::Route route = upstream->snapshot().route(key);
-    const std::uint32_t part = between_members(*upstream, route, key)
-                                   ? scratch.lone_part(*upstream, i)
-                                   : scratch.part_of(*upstream, route.member);
-    part_of_key.push_back(part);
-    for (std::size_t j = i; j < i + step; ++j) scratch.add_argument(part, parser_.argument(j));
+    std::size_t block = 0;
+    for (std::size_t i = next; i < count && block < keys.size(); i += step) {
+      const std::string_view key = parser_.argument(i);
+      if (key.starts_with(kReservedPrefix)) {
+        refuse(kReservedKey);
+        return;
+      }
+      if (worker_.upstream_of(key) != upstream) break;
+      keys[block++] = key;
+    }
+    upstream->snapshot().route_many(std::span(keys).first(block), std::span(routes).first(block));
+    for (std::size_t k = 0; k < block; ++k, next += step) {
+      const std::uint32_t part = between_members(*upstream, routes[k], keys[k])
+                                     ? scratch.lone_part(*upstream, next)
+                                     : scratch.part_of(*upstream, routes[k].member);
+      part_of_key.push_back(part);
+      for (std::size_t j = next; j < next + step; ++j) scratch.add_argument(part, parser_.argument(j));
+    }
   }
   if (scratch.size() == 1) {  // All on one member: as it came.
     send_one(command, parser_.argument(1));

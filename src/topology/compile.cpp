@@ -1,6 +1,7 @@
 #include "topology/compile.h"
 
-#include <span>
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -106,6 +107,84 @@ placement::Placement compile_placement(
   if (placement.algorithm != "slots") return compile_own(tag, placement, inputs, index_of);
   if (placement.slots.empty()) return {tag, placement::Slots(inputs)};
   return {tag, placement::Slots(expand(placement.slots, placement::kSlotCount, index_of))};
+}
+
+namespace {
+
+bool same(const Former& former, const Placement& placement, const std::vector<Member>& members,
+          const IndexOf& index_of) {
+  return former.placement == placement && former.members == members &&
+         std::ranges::all_of(members, [&](const Member& member) {
+           return former.index_of(member.id) == index_of(member.id);
+         });
+}
+
+// How a ring becomes another: what placement::Ring's merging constructor takes.
+struct Merge {
+  const placement::Ring* ring = nullptr;
+  std::vector<MemberIndex> renumber;
+  std::vector<placement::Member> added;
+};
+
+// nullopt when the former is no ring of such points.
+std::optional<Merge> merge_of(const Former& former, const Placement& placement,
+                              const std::vector<Member>& members, const IndexOf& index_of) {
+  Merge merge;
+  merge.ring = std::get_if<placement::Ring>(&former.compiled->algorithm());
+  if (merge.ring == nullptr || placement.algorithm != "ring" || former.placement.points != placement.points ||
+      former.placement.hash != placement.hash)
+    return std::nullopt;
+  const auto points = [&](const Member& member) {
+    return placement::Ring::point_count(member.weight, placement.points);
+  };
+  std::vector<const Member*> known;  // By the former's index.
+  for (const Member& member : former.members) {
+    const MemberIndex index = former.index_of(member.id);
+    if (index >= known.size()) known.resize(index + std::size_t{1});
+    known[index] = &member;
+  }
+  merge.renumber.assign(known.size(), placement::kNoMember);
+  for (const Member& member : members) {
+    const MemberIndex was = former.index_of(member.id);
+    if (was >= known.size() || known[was] == nullptr || points(*known[was]) != points(member)) {
+      merge.added.push_back({member.id, member.weight, index_of(member.id)});
+    } else {
+      merge.renumber[was] = index_of(member.id);
+    }
+  }
+  return merge;
+}
+
+placement::Placement merged(const Merge& merge, const Placement& placement,
+                            const std::vector<Member>& members, const IndexOf& index_of) {
+  std::vector<std::string_view> ids;  // By index, to break ties.
+  for (const Member& member : members) {
+    const MemberIndex index = index_of(member.id);
+    if (index >= ids.size()) ids.resize(index + std::size_t{1});
+    ids[index] = member.id;
+  }
+  const hashing::Hash64 hash = hashing::hash64_named(placement.hash).value_or(hashing::Hash64::xxh3);
+  placement::Ring ring(*merge.ring, merge.renumber, merge.added, placement.points, hash,
+                       [&](MemberIndex index) { return ids[index]; });
+  return {hashing::HashTag(placement.hash_tag), std::move(ring), hash};
+}
+
+}  // namespace
+
+std::shared_ptr<const placement::Placement> compile_from(std::span<const Former> formers,
+                                                         const Placement& placement,
+                                                         const std::vector<Member>& members,
+                                                         const IndexOf& index_of) {
+  std::optional<Merge> best;
+  for (const Former& former : formers) {
+    if (same(former, placement, members, index_of)) return former.compiled;
+    auto merge = merge_of(former, placement, members, index_of);
+    if (merge && (!best || merge->added.size() < best->added.size())) best = std::move(merge);
+  }
+  // Merging costs about a third of building; with more than half of the members new it saves nothing.
+  if (best && best->added.size() <= members.size() / 2)
+    return std::make_shared<const placement::Placement>(merged(*best, placement, members, index_of));
+  return std::make_shared<const placement::Placement>(compile_placement(placement, members, index_of));
 }
 
 }  // namespace ringshift::topology

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 
-#include "topology/compile.h"
 #include "topology/reader.h"
 #include "topology/snapshot_impl.h"
 #include "topology/validate.h"
@@ -38,7 +39,14 @@ std::string step_of(const placement::Placement& placement, const Placement& spec
   return spec.algorithm;
 }
 
-Route settled(MemberIndex member) noexcept { return {member, member, KeyState::settled}; }
+// Both members by one store: GCC 12 otherwise takes them through a vector register.
+Route settled(MemberIndex member) noexcept {
+  static_assert(offsetof(Route, member) == 0 && offsetof(Route, source) == sizeof member);
+  Route route;
+  const std::uint64_t both = std::uint64_t{member} << 32 | member;
+  std::memcpy(static_cast<void*>(&route), &both, sizeof both);
+  return route;
+}
 
 }  // namespace
 
@@ -63,7 +71,18 @@ Route Snapshot::Impl::route_in_resize(std::string_view key) const noexcept {
   return settled(source);
 }
 
-Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Version version) {
+std::vector<Former> Snapshot::Impl::formers() const {
+  const auto index_of = [this](std::string_view id) {
+    const auto found = indices.find(id);
+    return found == indices.end() ? kNoMember : found->second;
+  };
+  std::vector<Former> out{{before, topology.spec.placement, topology.spec.members, index_of}};
+  if (after) out.push_back({after, topology.resize->placement, topology.resize->members, index_of});
+  return out;
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Version version,
+                                                          const Snapshot* previous) {
   if (const auto problem = check_topology(topology)) {
     return fail(ErrorKind::invalid, describe("topology", 0, problem->path, problem->message));
   }
@@ -78,12 +97,14 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Ver
   };
   const auto index_of = [&](std::string_view id) { return impl->indices.find(id)->second; };
   add(kept.spec.members);
-  impl->before.emplace(compile_placement(kept.spec.placement, kept.spec.members, index_of));
+  const std::vector<Former> formers =
+      previous == nullptr ? std::vector<Former>{} : previous->impl_->formers();
+  impl->before = compile_from(formers, kept.spec.placement, kept.spec.members, index_of);
   impl->slice_tag = impl->before->tag();
   if (kept.resize) {
     const Resize& resize = *kept.resize;
     add(resize.members);
-    impl->after.emplace(compile_placement(resize.placement, resize.members, index_of));
+    impl->after = compile_from(formers, resize.placement, resize.members, index_of);
     if (!impl->slice_tag.enabled()) impl->slice_tag = impl->after->tag();
     impl->rollback = resize.rollback;
     impl->phase = resize.phase;
@@ -94,6 +115,9 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Ver
   }
   impl->lifecycle = Lifecycle(impl->members, kept.factors);
   impl->plain = !kept.resize && !impl->lifecycle.active();
+  if (impl->plain && impl->before->hash_function() == hashing::Hash64::xxh3)
+    impl->plain_ring = std::get_if<placement::Ring>(&impl->before->algorithm());
+  impl->plain_tag = impl->before->tag();
   return std::shared_ptr<const Snapshot>(new Snapshot(version, std::move(hex), std::move(impl)));
 }
 
@@ -109,11 +133,21 @@ MemberIndex Snapshot::index_of(std::string_view id) const noexcept {
   return found == impl_->indices.end() ? kNoMember : found->second;
 }
 
+Route Snapshot::Impl::route_any(std::string_view key) const noexcept {
+  if (plain) return settled(before->owner(key));
+  return after ? route_in_resize(key) : settled(owner(*before, key));
+}
+
+// The usual case in full, with no call in it: then nothing is saved and restored around one.
 Route Snapshot::route(std::string_view key) const noexcept {
-  if (impl_->plain) [[likely]]
-    return settled(impl_->before->owner(key));
-  if (!impl_->after) return settled(impl_->owner(*impl_->before, key));
-  return impl_->route_in_resize(key);
+  const Impl& impl = *impl_;
+  if (impl.plain_ring != nullptr && key.size() <= hashing::kXxh3Short && impl.plain_tag.surely_absent(key))
+      [[likely]] {
+    const MemberIndex owner = impl.plain_ring->quick_owner(hashing::xxh3_short(key));
+    if (owner != placement::Ring::kSearch) [[likely]]
+      return settled(owner);
+  }
+  return impl.route_any(key);
 }
 
 void Snapshot::route_many(std::span<const std::string_view> keys, std::span<Route> out) const noexcept {
@@ -128,8 +162,7 @@ void Snapshot::route_many(std::span<const std::string_view> keys, std::span<Rout
   const placement::Placement& placement = *impl_->before;
   for (std::size_t begin = 0; begin < keys.size(); begin += kBlock) {
     const std::size_t count = std::min(kBlock, keys.size() - begin);
-    for (std::size_t i = 0; i < count; ++i)
-      hashes[i] = placement.hash(placement.tag().apply(keys[begin + i]));
+    placement.hashes(keys.subspan(begin, count), hashes);
     placement.owners(std::span(hashes).first(count), std::span(owners).first(count));
     for (std::size_t i = 0; i < count; ++i) out[begin + i] = settled(owners[i]);
   }

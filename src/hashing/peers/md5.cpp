@@ -22,8 +22,29 @@ constexpr std::array<std::uint32_t, 64> kSines{
 constexpr std::array<std::array<int, 4>, 4> kTurns{
     {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}}};
 
-template <int kRound>
-constexpr std::uint32_t choose(std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept {
+// Eight words at once, for eight messages: two vectors, whose chains of dependent steps overlap.
+struct Lanes {
+  typedef std::uint32_t Four __attribute__((vector_size(16)));  // NOLINT(modernize-use-using)
+  Four low, high;
+
+  static constexpr std::size_t kCount = 8;
+  static Lanes all(std::uint32_t x) noexcept { return {Four{x, x, x, x}, Four{x, x, x, x}}; }
+  friend Lanes operator+(Lanes a, Lanes b) noexcept { return {a.low + b.low, a.high + b.high}; }
+  friend Lanes operator^(Lanes a, Lanes b) noexcept { return {a.low ^ b.low, a.high ^ b.high}; }
+  friend Lanes operator&(Lanes a, Lanes b) noexcept { return {a.low & b.low, a.high & b.high}; }
+  friend Lanes operator|(Lanes a, Lanes b) noexcept { return {a.low | b.low, a.high | b.high}; }
+  Lanes operator~() const noexcept { return {~low, ~high}; }
+};
+
+std::uint32_t constant(std::uint32_t value, std::uint32_t) noexcept { return value; }
+Lanes constant(std::uint32_t value, Lanes) noexcept { return Lanes::all(value); }
+std::uint32_t turned(std::uint32_t x, int bits) noexcept { return std::rotl(x, bits); }
+Lanes turned(Lanes x, int bits) noexcept {
+  return {x.low << bits | x.low >> (32 - bits), x.high << bits | x.high >> (32 - bits)};
+}
+
+template <int kRound, class Word>
+inline Word choose(Word b, Word c, Word d) noexcept {
   if constexpr (kRound == 0) return d ^ (b & (c ^ d));
   if constexpr (kRound == 1) return c ^ (d & (b ^ c));
   if constexpr (kRound == 2) return b ^ c ^ d;
@@ -31,25 +52,22 @@ constexpr std::uint32_t choose(std::uint32_t b, std::uint32_t c, std::uint32_t d
 }
 constexpr std::array<std::size_t, 4> kStep{1, 5, 3, 7}, kStart{0, 1, 5, 0};  // Which word a step takes.
 
-template <int kRound>
-inline void round(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c, std::uint32_t& d,
-                  const std::array<std::uint32_t, 16>& words) noexcept {
+template <int kRound, class Word>
+inline void round(Word& a, Word& b, Word& c, Word& d, const std::array<Word, 16>& words) noexcept {
   constexpr auto kThis = static_cast<std::size_t>(kRound);
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < 16; ++i) {
-    const std::uint32_t sum =
-        a + choose<kRound>(b, c, d) + kSines[16 * kThis + i] + words[(kStart[kThis] + kStep[kThis] * i) % 16];
+    const Word sum = a + constant(kSines[16 * kThis + i], a) +
+                     words[(kStart[kThis] + kStep[kThis] * i) % 16] + choose<kRound>(b, c, d);
     a = d;
     d = c;
     c = b;
-    b += std::rotl(sum, kTurns[kThis][i % 4]);
+    b = b + turned(sum, kTurns[kThis][i % 4]);
   }
 }
 
-void take_block(Md5Words& state, const char* block) noexcept {
-  static_assert(std::endian::native == std::endian::little);
-  std::array<std::uint32_t, 16> words;
-  std::memcpy(words.data(), block, kBlock);
+template <class Word>
+inline void take_words(std::array<Word, 4>& state, const std::array<Word, 16>& words) noexcept {
   auto [a, b, c, d] = state;
   round<0>(a, b, c, d, words);
   round<1>(a, b, c, d, words);
@@ -58,10 +76,55 @@ void take_block(Md5Words& state, const char* block) noexcept {
   state = {state[0] + a, state[1] + b, state[2] + c, state[3] + d};
 }
 
+void take_block(Md5Words& state, const char* block) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  std::array<std::uint32_t, 16> words;
+  std::memcpy(words.data(), block, kBlock);
+  take_words(state, words);
+}
+
+constexpr Md5Words kFirst{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+
+// Messages that fit one block with their padding, eight at a time. What was not add()ed is hashed as zeros.
+class Batch {
+ public:
+  static constexpr std::size_t kMostBytes = kLengthAt - 1;
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // REQUIRES: fewer than eight so far; message.size() <= kMostBytes.
+  void add(std::string_view message) noexcept {
+    std::array<char, kBlock> block{};
+    if (!message.empty()) std::memcpy(block.data(), message.data(), message.size());
+    block[message.size()] = static_cast<char>(0x80);
+    const std::uint64_t bits = std::uint64_t{message.size()} * 8;
+    std::memcpy(block.data() + kLengthAt, &bits, sizeof bits);
+    std::memcpy(blocks_[size_++].data(), block.data(), kBlock);
+  }
+  // The first words of all digests; the batch is empty then.
+  [[nodiscard]] std::array<std::uint32_t, Lanes::kCount> take() noexcept {
+    std::array<Lanes, 16> words;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      words[i] = Lanes{Lanes::Four{blocks_[0][i], blocks_[1][i], blocks_[2][i], blocks_[3][i]},
+                       Lanes::Four{blocks_[4][i], blocks_[5][i], blocks_[6][i], blocks_[7][i]}};
+    }
+    std::array<Lanes, 4> state{Lanes::all(kFirst[0]), Lanes::all(kFirst[1]), Lanes::all(kFirst[2]),
+                               Lanes::all(kFirst[3])};
+    take_words(state, words);
+    std::array<std::uint32_t, Lanes::kCount> out;
+    std::memcpy(out.data(), &state[0], sizeof out);
+    size_ = 0;
+    return out;
+  }
+
+ private:
+  std::array<std::array<std::uint32_t, 16>, Lanes::kCount> blocks_{};
+  std::size_t size_ = 0;
+};
+
 }  // namespace
 
 Md5Words md5(std::string_view bytes) noexcept {
-  Md5Words state{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+  Md5Words state = kFirst;
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
   for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) take_block(state, bytes.data());
   std::array<char, kBlock> last{};
@@ -74,6 +137,26 @@ Md5Words md5(std::string_view bytes) noexcept {
   std::memcpy(last.data() + kLengthAt, &bits, sizeof bits);
   take_block(state, last.data());
   return state;
+}
+
+void md5_first_words(std::span<const std::string_view> messages, std::span<std::uint64_t> out) noexcept {
+  Batch batch;
+  std::array<std::size_t, Lanes::kCount> places;
+  const auto flush = [&] {
+    const std::size_t count = batch.size();
+    const auto words = batch.take();
+    for (std::size_t i = 0; i < count; ++i) out[places[i]] = words[i];
+  };
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].size() > Batch::kMostBytes) {
+      out[i] = md5(messages[i])[0];
+      continue;
+    }
+    places[batch.size()] = i;
+    batch.add(messages[i]);
+    if (batch.size() == places.size()) flush();
+  }
+  if (batch.size() > 0) flush();
 }
 
 }  // namespace ringshift::hashing::peers

@@ -2,10 +2,12 @@
 // name can be compared by arcs. Threads: immutable. Cost: an indirect call.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "hashing/peers/digests.h"
+#include "hashing/peers/md5.h"
 #include "hashing/peers/memcached_hashes.h"
 
 namespace ringshift::placement::peers {
@@ -24,6 +26,17 @@ class KeyHash {
     if (empty_is_zero_ && key.empty()) return 0;
     if (narrow_ != nullptr) return narrow_(key);
     return wide_ != nullptr ? wide_(key) : digested(key);
+  }
+  // operator() of each key. REQUIRES: out.size() == keys.size().
+  void many(std::span<const std::string_view> keys, std::span<std::uint64_t> out) const noexcept {
+    if (narrow_ != hashing::peers::md5_le) {
+      for (std::size_t i = 0; i < keys.size(); ++i) out[i] = (*this)(keys[i]);
+      return;
+    }
+    hashing::peers::md5_first_words(keys, out);
+    for (std::size_t i = 0; i < keys.size() && empty_is_zero_; ++i) {
+      if (keys[i].empty()) out[i] = 0;
+    }
   }
   void set_empty_to_zero() noexcept { empty_is_zero_ = true; }  // twemproxy's: not the hash's own answer.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -59,6 +59,20 @@ TEST(PeerHashes, Md5IsOpenSslsAtEveryLength) {
   }
 }
 
+TEST(PeerHashes, ABatchOfMd5sIsOneByOne) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text.push_back(static_cast<char>(i * 11 + 3));
+  for (std::size_t count = 0; count <= 40; ++count) {  // Full groups of eight and what is left over.
+    std::vector<std::string_view> messages;
+    for (std::size_t i = 0; i < count; ++i)  // Of every length around the block's borders, in no order.
+      messages.push_back(std::string_view(text).substr(i, (i * 29 + count) % 130));
+    std::vector<std::uint64_t> words(count, 7);
+    md5_first_words(messages, words);
+    for (std::size_t i = 0; i < count; ++i)
+      EXPECT_EQ(words[i], md5(messages[i])[0]) << "message " << i << " of " << count;
+  }
+}
+
 TEST(PeerHashes, SignedBytes) {
   EXPECT_NE(fnv1a_32("\x80"), (2166136261U ^ 0x80) * 16777619U) << "a high byte is negative to the peers";
   EXPECT_EQ(fnv1a_32("\x80"), (2166136261U ^ 0xffffff80U) * 16777619U);

@@ -84,6 +84,27 @@ constexpr TagCase kTags[] = {
     {"$$", "x$$y", "x$$y", "and then nothing between them is empty too"},
 };
 
+// The quick look must never call a key whole that has an open character, wherever it stands and whatever is
+// beside it; and must be of use for keys of usual lengths.
+TEST(HashTag, AQuickLookNeverMissesTheOpenCharacter) {
+  for (const char open : {'{', '\x80', '\0', '\xff'}) {
+    const HashTag tag(std::string{open, '}'});
+    for (const char other : {'a', static_cast<char>(open + 1), static_cast<char>(open - 1), '\x81', '\x7f'}) {
+      if (other == open) continue;
+      for (std::size_t length = 0; length <= 40; ++length) {
+        std::string key(length, other);
+        EXPECT_EQ(tag.surely_absent(key), length >= 4 && length <= 32) << "length " << length;
+        for (std::size_t at = 0; at < length; ++at) {
+          key[at] = open;
+          EXPECT_FALSE(tag.surely_absent(key)) << "length " << length << " at " << at;
+          key[at] = other;
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(HashTag().surely_absent("{a}")) << "no rule: the whole key";
+}
+
 TEST(HashTag, Rules) {
   for (const TagCase& c : kTags) EXPECT_EQ(HashTag(c.rule).apply(c.key), c.tagged) << c.why;
 }

@@ -61,6 +61,53 @@ TEST(Ring, EmptyAndTiny) {
   for (const std::uint64_t hash : {0ULL, 1ULL << 63, ~0ULL}) EXPECT_EQ(one.owner(hash), 0U);
 }
 
+// The index against the sorted array, at every point, beside it and in between, alone and in batches.
+void expect_index_agrees(const Ring& ring) {
+  const auto points = ring.points();
+  std::vector<std::uint64_t> hashes{0, ~0ULL};
+  for (const Ring::Point& point : points) {
+    for (const std::uint64_t offset : {~0ULL, 0ULL, 1ULL}) hashes.push_back(point.hash + offset);
+  }
+  for (std::uint64_t i = 0; i < 20'000; ++i) hashes.push_back(hashing::mix(i));
+  std::vector<MemberIndex> owners(hashes.size());
+  ring.owners(hashes, owners);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const std::size_t first = ring.first_point(hashes[i]);
+    const MemberIndex expected = points[first == points.size() ? 0 : first].member;
+    wrong += ring.owner(hashes[i]) != expected || owners[i] != expected ? 1U : 0U;
+  }
+  EXPECT_EQ(wrong, 0U) << "of " << hashes.size();
+}
+
+TEST(Ring, TheIndexAgreesWithTheSortedPoints) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 300; ++i) ids.push_back("cache-" + std::to_string(i));
+  for (const std::size_t members : {1U, 2U, 37U, 300U}) {
+    std::vector<std::string> some(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(members));
+    expect_index_agrees(Ring(equal(some), 256));
+  }
+}
+
+// Points that crowd: next to each other, at both ends, and more of them in one part of the index (and of the
+// sort) than it holds.
+TEST(Ring, CrowdedPointsAreFoundToo) {
+  for (const std::uint64_t start : {0ULL, 1ULL << 40, (1ULL << 63) - 700, ~0ULL - 2999}) {
+    for (const std::uint64_t stride : {1ULL, 977ULL}) {
+      std::vector<Ring::Point> points;
+      for (MemberIndex i = 0; i < 3000 && (i == 0 || start + i * stride > start); ++i)
+        points.push_back({start + i * stride, i % 7});
+      points.push_back({start - 1'000'000, 8});
+      expect_index_agrees(Ring(std::move(points)));
+    }
+  }
+  for (MemberIndex count = 1; count < 40; ++count) {  // Around the number of points that fit a line.
+    std::vector<Ring::Point> points;
+    for (MemberIndex i = 0; i < count; ++i) points.push_back({(1ULL << 33) + i * (1ULL << 20), i});
+    expect_index_agrees(Ring(std::move(points)));
+  }
+}
+
 TEST(Ring, PointCountRounds) {
   EXPECT_EQ(Ring::point_count(1.0, 256), 256U);
   EXPECT_EQ(Ring::point_count(0.5, 3), 2U) << "halves round away from zero";
