@@ -62,7 +62,7 @@ def test_record_puts_our_answers_in_the_place_of_wrong_ones(name, tmp_path):
 CASE = '{"peer": "twemproxy", "cases": [{"id": "x", "hash": "md5", "servers": ["h1:1:1", "h2:1:1"], %s}]}'
 BAD = {
     "cut short": (b'{"peer": "twemproxy", "cases": [{"id":', b"line 1"),
-    "no UTF-8": (b'{"peer": "twem\xff\xfeproxy", "cases": []}', b"invalid UTF-8"),
+    "no UTF-8": (b'{"peer": "twem\xff\xfeproxy", "cases": []}', b"ill-formed UTF-8"),
     "a list": (b"[1, 2]", b"not a recording"),
     "empty": (b"", b""),
     "cases of another type": (b'{"peer": "twemproxy", "cases": {"a": 1}}', b"the block 'cases'"),
