@@ -244,7 +244,7 @@ std::string_view algorithm_of(std::string_view peer) {
 ServerForm form_of(std::string_view algorithm) {
   if (algorithm == "twemproxy") return {true, "", ""};
   if (algorithm == "dalli") return {true, "11211", ""};
-  if (algorithm == "libmemcached") return {false, "11211", "0"};
+  if (algorithm == "libmemcached") return {false, "11211", ""};
   return {};
 }
 
