@@ -208,6 +208,23 @@ TEST_P(PeerContract, PreferenceListsAreDistinctKeepHostsApartAndSpreadZones) {
   }
 }
 
+// HAProxy numbers servers by their place unless they have ids of their own.
+TEST(PeerOptions, HaproxysServersWithIdsMayLeaveAnywhere) {
+  const auto row = std::ranges::find(peer_rows(), std::string_view("haproxy consistent"),
+                                     [](const PlacementRow& each) { return std::string_view(each.name); });
+  ASSERT_NE(row, peer_rows().end());
+  Spec current = spec_of(*row, 6);
+  for (std::size_t i = 0; i < current.members.size(); ++i) current.members[i].label = std::to_string(i + 1);
+  Spec next = current;
+  next.members.erase(next.members.begin() + 2);
+  const Pairs pairs = moved(current, next, kKeys);
+  EXPECT_GT(total(pairs), 0.05);
+  EXPECT_EQ(between_others(pairs, current.members[2].id), 0);
+  Spec backward = current;
+  std::ranges::reverse(backward.members);
+  EXPECT_EQ(total(moved(current, backward, kKeys)), 0) << "nor does their order matter then";
+}
+
 std::string test_name(const testing::TestParamInfo<PlacementRow>& row) {
   std::string name = row.param.name;
   std::ranges::replace_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
