@@ -54,9 +54,11 @@ Result<std::string> recorded_by_us(const std::string& content, const vectors::Fi
   if (document.is_discarded()) return fail(ErrorKind::invalid, "not JSON");
   document["recorded_by"] = "ringshift";
   for (const vectors::Case& one : checked.cases) {
-    const ordered_json answer = ordered_json::parse(one.answer, nullptr, false);
-    if (answer.is_discarded()) continue;
-    document[ordered_json::json_pointer(one.pointer)] = answer;
+    for (const auto& [pointer, json] : one.answers) {
+      ordered_json answer = ordered_json::parse(json, nullptr, false);
+      const ordered_json::json_pointer place(pointer);
+      if (!answer.is_discarded() && document.contains(place)) document[place] = std::move(answer);
+    }
   }
   return document.dump(1, ' ', false, ordered_json::error_handler_t::replace);
 }

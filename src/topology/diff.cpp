@@ -1,7 +1,8 @@
 // The exact diff of two placements, by merging what they are made of: arcs, residues or slots.
 //
 // Anything made of arcs (ring, tokens, partitions) compares exactly with anything made of arcs, anything made
-// of residues (modulo, maglev) with the like, when hash and tag agree.
+// of residues (modulo, maglev) with the like, when hash and tag agree. So do other programs' placements, over
+// the bits that their key hash has; where those are few, every hash is asked.
 //
 // Lengths are whole numbers out of 2^64 (or 2^14 slots, or 10^6 sampled keys), summed in 128 bits, and
 // divided once at the end. Cost: one pass over both sides' points.
@@ -95,15 +96,45 @@ void merge_arcs(std::span<const Point> points_a, std::span<const Point> points_b
   if (begin < kCircle) visit(kCircle - begin, points_a[0].member, points_b[0].member);
 }
 
-// How many of the 2^64 hashes leave `residue` when divided by `period`.
-Wide hashes_of(std::uint64_t residue, std::uint64_t period) {
-  return kCircle / period + (Wide{residue} < kCircle % period ? 1 : 0);
+// How many of the `whole` hashes from 0 on leave `residue` when divided by `period`.
+Wide hashes_of(std::uint64_t residue, std::uint64_t period, Wide whole = kCircle) {
+  return whole / period + (Wide{residue} < whole % period ? 1 : 0);
 }
 
-// Two peers' rings over one key hash: by arcs, as our own.
+bool diff_residues(std::span<const MemberIndex> a, std::span<const MemberIndex> b, Wide whole, const Ids& ids,
+                   Diff& diff) {
+  const std::uint64_t period = std::lcm(std::uint64_t{a.size()}, std::uint64_t{b.size()});
+  if (period > kMaxPeriod) return false;
+  Tally tally(whole);
+  for (std::uint64_t r = 0; r < period; ++r)
+    tally.add(a[r % a.size()], b[r % b.size()], hashes_of(r, period, whole));
+  tally.finish(ids, diff);
+  return true;
+}
+
+// All that a peer's key hash can be.
+Wide hashes_of(const placement::peers::Peer& peer) { return Wide{1} << peer.key_hash().bits(); }
+bool has_few_hashes(const placement::peers::Peer& peer) { return hashes_of(peer) <= kMaxPeriod; }
+
+std::span<const MemberIndex> residues_of(const placement::peers::Peer& peer) {
+  const auto* table = dynamic_cast<const placement::peers::TablePeer*>(&peer);
+  return table == nullptr ? std::span<const MemberIndex>{} : std::span(table->table());
+}
+
+// Two peers' placements over one key hash: hash by hash, by residues, or by arcs as our own rings.
 bool diff_peers(const placement::peers::Peer& from, const placement::peers::Peer& to, const Ids& ids,
                 Diff& diff) {
-  if (from.key_hash().name() != to.key_hash().name()) return false;
+  if (from.key_hash().name() != to.key_hash().name() || hashes_of(from) != hashes_of(to)) return false;
+  if (has_few_hashes(from)) {
+    Tally tally(hashes_of(from));
+    for (std::uint64_t hash = 0; Wide{hash} < hashes_of(from); ++hash)
+      tally.add(from.owner_of(hash), to.owner_of(hash), 1);
+    tally.finish(ids, diff);
+    return true;
+  }
+  const auto table = residues_of(from), next_table = residues_of(to);
+  if (!table.empty() && !next_table.empty())
+    return diff_residues(table, next_table, hashes_of(from), ids, diff);
   const auto a = from.arcs(), b = to.arcs();
   if (a.empty() || b.empty() || a.back().end != b.back().end) return false;
   Tally tally(Wide{a.back().end} + 1);
@@ -162,17 +193,6 @@ void diff_jumps(const placement::Jump& from, const placement::Jump& to, const Id
   tally.finish(ids, diff);
 }
 
-bool diff_residues(std::span<const MemberIndex> a, std::span<const MemberIndex> b, const Ids& ids,
-                   Diff& diff) {
-  const std::uint64_t period = std::lcm(std::uint64_t{a.size()}, std::uint64_t{b.size()});
-  if (period > kMaxPeriod) return false;
-  Tally tally(kCircle);
-  for (std::uint64_t r = 0; r < period; ++r)
-    tally.add(a[r % a.size()], b[r % b.size()], hashes_of(r, period));
-  tally.finish(ids, diff);
-  return true;
-}
-
 bool diff_exactly(const placement::Placement& from, const placement::Placement& to, const Ids& ids,
                   Diff& diff) {
   if (from.tag() != to.tag()) return false;
@@ -196,7 +216,8 @@ bool diff_exactly(const placement::Placement& from, const placement::Placement& 
     return true;
   }
   const auto residues = residues_of(from), residues_after = residues_of(to);
-  if (!residues.empty() && !residues_after.empty()) return diff_residues(residues, residues_after, ids, diff);
+  if (!residues.empty() && !residues_after.empty())
+    return diff_residues(residues, residues_after, kCircle, ids, diff);
   const auto arcs = arcs_of(from), arcs_after = arcs_of(to);
   if (arcs.empty() || arcs_after.empty()) return false;
   Tally tally(kCircle);
@@ -248,6 +269,26 @@ double minimum_share(const Spec& from, const Spec& to) {
   return minimum;
 }
 
+// How many hashes each member owns; false when only a sample can tell.
+bool count_peer(const placement::peers::Peer& peer, std::vector<Wide>& amounts) {
+  const auto table = residues_of(peer);
+  const auto arcs = peer.arcs();
+  if (has_few_hashes(peer)) {
+    for (std::uint64_t hash = 0; Wide{hash} < hashes_of(peer); ++hash) amounts[peer.owner_of(hash)] += 1;
+  } else if (!table.empty()) {
+    for (std::uint64_t r = 0; r < table.size(); ++r)
+      amounts[table[r]] += hashes_of(r, table.size(), hashes_of(peer));
+  } else {
+    Wide begin = 0;
+    for (const auto& arc : arcs) {
+      amounts[arc.member] += Wide{arc.end} + 1 - begin;
+      begin = Wide{arc.end} + 1;
+    }
+    return !arcs.empty();
+  }
+  return true;
+}
+
 Status check(const Spec& spec, std::string_view place) {
   if (const auto problem = check_spec(spec)) {
     return fail(ErrorKind::invalid, describe(place, 0, problem->path, problem->message));
@@ -287,13 +328,8 @@ Result<Shares> shares(const Spec& spec) {
     whole = jump->members().size();
     for (const MemberIndex owner : jump->members()) amounts[owner] += 1;
   } else if (const auto* peer = std::get_if<placement::PeerPlacement>(&compiled.algorithm());
-             peer != nullptr && !peer->peer().arcs().empty()) {
-    Wide begin = 0;
-    for (const auto& arc : peer->peer().arcs()) {
-      amounts[arc.member] += Wide{arc.end} + 1 - begin;
-      begin = Wide{arc.end} + 1;
-    }
-    whole = begin;
+             peer != nullptr && count_peer(peer->peer(), amounts)) {
+    whole = hashes_of(peer->peer());
   } else if (!residues.empty()) {
     for (std::uint64_t r = 0; r < residues.size(); ++r) amounts[residues[r]] += hashes_of(r, residues.size());
   } else if (!arcs.empty()) {

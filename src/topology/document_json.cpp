@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/encoding.h"
 #include "topology/document.h"
 
 namespace ringshift::topology::detail {
@@ -58,7 +59,10 @@ Result<Node> parse_json(std::string_view text, std::string_view place) {
   } catch (const std::exception& error) {
     events.problem = error.what();
   }
-  return fail(ErrorKind::invalid, fmt::format("{}: not JSON: {}", place, events.problem));
+  // It quotes the text, which may be no text at all.
+  constexpr std::size_t kMaxShown = 400;
+  return fail(ErrorKind::invalid,
+              fmt::format("{}: not JSON: {}", place, base::printable(events.problem, kMaxShown)));
 }
 
 }  // namespace ringshift::topology::detail

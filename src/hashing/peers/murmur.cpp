@@ -1,5 +1,6 @@
 #include "hashing/peers/murmur.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -67,6 +68,36 @@ std::uint32_t murmur3_x86_32(std::string_view bytes, std::uint32_t seed) noexcep
   hash = (hash ^ (hash >> 16)) * 0x85ebca6b;
   hash = (hash ^ (hash >> 13)) * 0xc2b2ae35;
   return hash ^ (hash >> 16);
+}
+
+std::pair<std::uint64_t, std::uint64_t> murmur3_x64_128(std::string_view bytes, std::uint32_t seed) noexcept {
+  constexpr std::uint64_t kFirst = 0x87c37b91114253d5, kSecond = 0x4cf5ad432745937f;
+  const auto scramble_low = [](std::uint64_t word) { return std::rotl(word * kFirst, 31) * kSecond; };
+  const auto scramble_high = [](std::uint64_t word) { return std::rotl(word * kSecond, 33) * kFirst; };
+  std::uint64_t low = seed, high = seed;
+  std::size_t at = 0;
+  for (; at + 16 <= bytes.size(); at += 16) {
+    low ^= scramble_low(word_at<std::uint64_t>(bytes, at));
+    low = (std::rotl(low, 27) + high) * 5 + 0x52dce729;
+    high ^= scramble_high(word_at<std::uint64_t>(bytes, at + 8));
+    high = (std::rotl(high, 31) + low) * 5 + 0x38495ab5;
+  }
+  if (at + 8 < bytes.size()) high ^= scramble_high(tail_at<std::uint64_t>(bytes, at + 8));
+  if (at < bytes.size())
+    low ^= scramble_low(tail_at<std::uint64_t>(bytes.substr(0, std::min(at + 8, bytes.size())), at));
+  low ^= bytes.size();
+  high ^= bytes.size();
+  low += high;
+  high += low;
+  const auto finish = [](std::uint64_t word) {
+    word = (word ^ (word >> 33)) * 0xff51afd7ed558ccd;
+    word = (word ^ (word >> 33)) * 0xc4ceb9fe1a85ec53;
+    return word ^ (word >> 33);
+  };
+  low = finish(low);
+  high = finish(high);
+  low += high;
+  return {low, high + low};
 }
 
 }  // namespace ringshift::hashing::peers

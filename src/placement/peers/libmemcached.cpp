@@ -7,8 +7,8 @@
 //   weighted (or a weight above 1, as the library switches by itself): MD5 digests of each label, four points
 //                         a digest, their number by weight in 32-bit floats; the key hash stays as configured
 //
-// The label leaves out port 11211, except spy's, which begins with a slash. Ties go to the earlier server.
-// The real library aborts above 100 servers in the unweighted rings; this does not.
+// The label leaves out port 11211, except spy's, which begins with a slash; a Unix socket has port 0. Ties go
+// to the earlier server. The real library aborts above 100 servers in the unweighted rings; this does not.
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +22,7 @@ constexpr std::uint64_t kUnweightedPoints = 100;
 
 std::string label_of(const Server& server, bool spy) {
   if (!server.label.empty()) return server.label + '-';
+  if (const std::string path(server.socket_path()); !path.empty()) return (spy ? "/" : "") + path + ":0-";
   return (spy ? '/' + server.host_port() : server.host_and_odd_port()) + '-';
 }
 

@@ -17,6 +17,13 @@ struct Server {
   std::uint32_t vnodes = 0;  // hashring: its own number of virtual nodes; 0: the ring's.
 
   [[nodiscard]] std::string host_port() const { return port.empty() ? host : host + ':' + port; }
+  // "/path" of a Unix socket, with or without "unix:" before it; "" of anything else.
+  [[nodiscard]] std::string_view socket_path() const {
+    constexpr std::string_view kPrefix = "unix:";
+    const std::string_view all = host;
+    if (all.starts_with(kPrefix)) return all.substr(kPrefix.size());
+    return all.starts_with('/') ? all : std::string_view{};
+  }
   // As memcached's clients write it: the port is left out when it is memcached's own.
   [[nodiscard]] std::string host_and_odd_port(std::string_view usual = "11211") const {
     return port == usual ? host : host_port();

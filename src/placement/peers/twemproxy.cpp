@@ -2,8 +2,9 @@
 //
 // Servers are ordered by the length of their names, then by the names' bytes, before anything else: that
 // decides modula's residues and the ring's ties, whatever the order in the YAML. The name is the configured
-// one, else host, with its port unless that is 11211. ketama is libmemcached's weighted form, always; modula
-// repeats a server weight times. An empty key has the hash 0.
+// one, else host, with its port unless that is 11211; of a Unix socket its path and a colon, since no port
+// follows (tests/e2e/test_27_real_peers.py asks nutcracker itself). ketama is libmemcached's weighted form,
+// always; modula repeats a server weight times. An empty key has the hash 0.
 #include <algorithm>
 
 #include "placement/peers/builders.h"
@@ -14,7 +15,9 @@ namespace ringshift::placement::peers {
 std::unique_ptr<Peer> build_twemproxy(const Options& options, Servers servers) {
   std::vector<Server> sorted(servers.begin(), servers.end());
   for (Server& server : sorted) {
-    if (server.label.empty()) server.label = server.host_and_odd_port();
+    if (!server.label.empty()) continue;
+    const std::string path(server.socket_path());
+    server.label = path.empty() ? server.host_and_odd_port() : path + ':';
   }
   std::ranges::stable_sort(sorted, [](const Server& a, const Server& b) {
     return a.label.size() != b.label.size() ? a.label.size() < b.label.size() : a.label < b.label;

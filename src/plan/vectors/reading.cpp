@@ -30,6 +30,8 @@ bool two_numbers(std::string address) {
   return !take_number(address).empty() && (!take_number(address).empty() || address.starts_with('/'));
 }
 
+bool is_socket(std::string_view address) { return address.starts_with('/') || address.starts_with("unix:"); }
+
 Status set_weight(Server& server, std::string_view value) {
   const auto weight = number(value);
   if (!weight) return invalid(fmt::format("'{:.60}' is no weight", value));
@@ -42,9 +44,12 @@ Result<Server> server_of_text(const std::string& line, const ServerForm& form) {
   const auto parts = words(line);
   if (parts.empty()) return invalid("a server without an address");
   std::string address(parts[0]), weight;
-  if (form.weight_after_colon && two_numbers(address)) weight = take_number(address);
+  // Of "host:port:weight" nobody could mean another thing; an IPv6 address without brackets is full of
+  // colons.
+  const bool plain = std::ranges::count(address, ':') == 2 && !address.starts_with("unix:");
+  if ((form.weight_after_colon || plain) && two_numbers(address)) weight = take_number(address);
   Server server = placement::peers::server_of(address);
-  if (server.port.empty() && !address.starts_with('/')) server.port = form.default_port;
+  if (server.port.empty()) server.port = is_socket(address) ? form.socket_port : form.default_port;
   for (const std::string_view part : std::span(parts).subspan(1)) {
     if (part.starts_with("weight=")) {
       weight = part.substr(7);
@@ -67,7 +72,8 @@ Result<Server> server_of_list(const Node& node, const ServerForm& form) {
     return invalid("a server in a list is [host, port, weight] or [address, weight]");
   Server server = placement::peers::server_of(node.items[0].text);
   if (node.items.size() == 3) server.port = node.items[1].text;
-  if (server.port.empty()) server.port = form.default_port;
+  if (server.port.empty() || (server.port == "0" && is_socket(server.host)))
+    server.port = is_socket(server.host) ? form.socket_port : form.default_port;
   if (node.items.size() == 1) return server;
   if (const Status set = set_weight(server, node.items.back().text); !set)
     return std::unexpected(set.error());
@@ -95,7 +101,7 @@ Result<Server> server_of_map(const Node& node, const ServerForm& form) {
     }
   }
   if (server.host.empty()) return invalid("a server without an address");
-  if (server.port.empty()) server.port = form.default_port;
+  if (server.port.empty()) server.port = is_socket(server.host) ? form.socket_port : form.default_port;
   return server;
 }
 
@@ -217,6 +223,20 @@ Result<std::unique_ptr<placement::peers::Peer>> build(std::string_view algorithm
     return invalid(fmt::format("server {}: {}", wrong->position, wrong->message));
   }
   return entry->build(options, servers);
+}
+
+std::string step(std::string_view name) {
+  std::string out = "/";
+  for (const char c : name) {
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else {
+      out += c;
+    }
+  }
+  return out;
 }
 
 std::string Comparison::shown(double value) { return fmt::format("{}", value); }

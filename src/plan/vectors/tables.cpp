@@ -1,4 +1,4 @@
-// Recordings without keys: jump's rows, Envoy's tables, Redis's slots and the points of rings.
+// Recordings without keys: jump's rows, Redis's slots and the points of rings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,151 +18,48 @@ namespace {
 
 using placement::peers::Point32;
 using placement::peers::RingPeer;
-using placement::peers::TablePeer;
-using placement::peers::WideRingPeer;
 
-std::uint64_t number_of(const Node& node) { return base::parse_u64(node.text).value_or(~std::uint64_t{0}); }
+constexpr std::uint64_t kNone = ~std::uint64_t{0};  // No recorded answer is that.
 
-void check_jump_rows(const std::string& name, const Node& rows, File& out) {
-  Case& result = out.cases.emplace_back();
-  result.name = name;
-  Comparison comparison(result);
-  for (const Node& row : rows.items) {
-    const auto buckets = row.items.size() == 3 ? number_of(row.items[1]) : 0;
-    if (buckets == 0 || buckets > 0x7fffffff) {
-      result.problem = "a row is [hash, buckets, answer], with at least one bucket";
-      return;
-    }
-    const auto ours =
-        placement::peers::jump_bucket(number_of(row.items[0]), static_cast<std::int32_t>(buckets));
-    comparison.expect(fmt::format("{} of {}", row.items[0].text, buckets), number_of(row.items[2]),
-                      static_cast<std::uint64_t>(ours));
-  }
-}
-
-// The servers of `hosts` by their whole text: Envoy hashes what it is given.
-Result<std::vector<Server>> envoy_hosts(const Node& node) {
-  auto servers = read_servers(node, "hosts", {});
-  if (!servers) return servers;
-  const Node* hosts = node.find("hosts");
-  for (std::size_t i = 0; i < servers->size() && hosts->kind == Node::Kind::list; ++i) {
-    if (!hosts->items[i].text.empty()) (*servers)[i].label = hosts->items[i].text;
-  }
-  return servers;
-}
-
-void check_maglev(const Node& node, Case& result) {
-  const auto hosts = envoy_hosts(node);
-  const Node* table = node.find("table");
-  if (!hosts || table == nullptr) {
-    result.problem = hosts ? "no table" : hosts.error().message;
-    return;
-  }
-  const auto peer = build("envoy-maglev", {{"table_size", text(node, "M")}}, *hosts);
-  const auto* ours = peer ? dynamic_cast<const TablePeer*>(peer->get()) : nullptr;
-  if (ours == nullptr || ours->table().size() != table->items.size()) {
-    result.problem = peer ? "the table has not M entries" : peer.error().message;
-    return;
-  }
-  Comparison comparison(result);
-  std::string answer;
-  for (std::size_t i = 0; i < table->items.size(); ++i) {
-    comparison.expect(fmt::format("entry {}", i), number_of(table->items[i]),
-                      std::uint64_t{ours->table()[i]});
-    answer += fmt::format("{}{}", i == 0 ? "" : ",", ours->table()[i]);
-  }
-  result.answer = '[' + answer + ']';
-}
-
-void check_ring_hash(const Node& node, std::string_view hash, Case& result) {
-  const auto hosts = envoy_hosts(node);
-  const Node* ring = node.find("ring");
-  if (!hosts || ring == nullptr) {
-    result.problem = hosts ? "no ring" : hosts.error().message;
-    return;
-  }
-  Options options{{"minimum_ring_size", text(node, "min_ring")}};
-  if (has(node, "max_ring")) options["maximum_ring_size"] = text(node, "max_ring");
-  if (hash.find("murmur") != std::string_view::npos) {
-    options["hash_function"] = "MURMUR_HASH_2";
-  } else if (hash.find("xxh64") == std::string_view::npos && hash.find("xx_hash") == std::string_view::npos) {
-    result.problem = fmt::format("hash '{:.60}' is not known", hash);
-    return;
-  }
-  const auto peer = build("envoy-ring", options, *hosts);
-  const auto* ours = peer ? dynamic_cast<const WideRingPeer*>(peer->get()) : nullptr;
-  if (ours == nullptr) {
-    result.problem = peer.error().message;
-    return;
-  }
-  Comparison comparison(result);
-  std::string answer;
-  for (std::size_t i = 0; i < std::max(ring->items.size(), ours->points().size()); ++i) {
-    const Node* row = i < ring->items.size() && ring->items[i].items.size() == 2 ? &ring->items[i] : nullptr;
-    const std::string theirs = row == nullptr ? "none" : row->items[0].text + " of " + row->items[1].text;
-    std::string mine = "none";
-    if (i < ours->points().size()) {
-      const auto& point = ours->points()[i];
-      mine = fmt::format("{} of {}", point.hash, point.member);
-      answer += fmt::format("{}[\"{}\",{}]", i == 0 ? "" : ",", point.hash, point.member);
-    }
-    comparison.expect(fmt::format("point {}", i), theirs, mine);
-  }
-  result.answer = '[' + answer + ']';
-}
-
-void check_envoy_list(const Node& root, std::string_view field, File& out) {
-  const Node* list = root.find(field);
-  if (list == nullptr) return;
-  for (std::size_t i = 0; i < list->items.size(); ++i) {
-    const Node& node = list->items[i];
-    Case& result = out.cases.emplace_back();
-    const std::string algorithm = lower(text(node, "algorithm"));
-    const std::string hash = lower(has(node, "hash") ? text(node, "hash") : algorithm);
-    result.name = fmt::format("{} {}{}", field, i, algorithm.empty() ? "" : " " + algorithm);
-    const bool table = has(node, "table");
-    result.pointer = fmt::format("/{}/{}/{}", field, i, table ? "table" : "ring");
-    if (table) {
-      check_maglev(node, result);
-    } else {
-      check_ring_hash(node, hash, result);
-    }
-  }
-}
+std::uint64_t number_of(const Node& node) { return base::parse_u64(node.text).value_or(kNone); }
 
 }  // namespace
 
-void check_jump(const Node& root, File& out) {
-  for (std::size_t i = 0; i < root.items.size(); ++i) {
-    if (const Node* rows = root.items[i].find("rows")) check_jump_rows(root.names[i], *rows, out);
-  }
-  if (const Node* rows = root.find("rows"); rows != nullptr && rows->kind == Node::Kind::list)
-    check_jump_rows("rows", *rows, out);
-}
-
-void check_envoy(const Node& root, File& out) {
-  for (const std::string_view field : {"maglev_published", "ring_published", "extended"})
-    check_envoy_list(root, field, out);
-}
-
-void check_key_slots(const Node& root, File& out) {
+void check_jump_rows(const Place& rows, File& out) {
   Case& result = out.cases.emplace_back();
-  result.name = text(root, "call").empty() ? "slots" : text(root, "call");
-  result.pointer = "/slots";
-  const auto keys = read_keys(*root.find("keys"));
-  const Node& slots = *root.find("slots");
+  result.name = "jump " + rows.at;
+  Comparison comparison(result);
+  for (std::size_t i = 0; i < rows.node.items.size(); ++i) {
+    const Node& row = rows.node.items[i];
+    const auto buckets = row.items.size() == 3 ? number_of(row.items[1]) : 0;
+    const auto hash = row.items.size() == 3 ? base::parse_u64(row.items[0].text) : std::nullopt;
+    if (buckets == 0 || buckets > 0x7fffffff || !hash) {
+      result.problem = fmt::format("row {} is not [hash, buckets, answer], with at least one bucket", i);
+      return;
+    }
+    const auto ours = placement::peers::jump_bucket(*hash, static_cast<std::int32_t>(buckets));
+    comparison.expect_at(rows.at + step(i) + "/2", fmt::format("{} of {}", row.items[0].text, buckets),
+                         number_of(row.items[2]), static_cast<std::uint64_t>(ours));
+  }
+}
+
+void check_key_slots(const Place& root, File& out) {
+  Case& result = out.cases.emplace_back();
+  result.name = text(root.node, "call").empty() ? "slots" : text(root.node, "call");
+  const auto keys = read_keys(*root.node.find("keys"));
+  const Node& slots = *root.node.find("slots");
   if (!keys || keys->size() != slots.items.size()) {
-    result.problem = keys ? "not one slot for each key" : keys.error().message;
+    result.problem =
+        keys ? fmt::format("{} slots for {} keys", slots.items.size(), keys->size()) : keys.error().message;
     return;
   }
   const hashing::HashTag tag("{}");
   Comparison comparison(result);
   for (std::size_t i = 0; i < keys->size(); ++i) {
     const std::uint64_t ours = hashing::crc16(tag.apply((*keys)[i])) & (placement::kSlotCount - 1);
-    comparison.expect(fmt::format("key {}", i), number_of(slots.items[i]), ours);
-    result.answer += fmt::format("{}{}", i == 0 ? "[" : ",", ours);
+    comparison.expect_at(root.at + "/slots" + step(i), fmt::format("key {}", i), number_of(slots.items[i]),
+                         ours);
   }
-  result.answer += ']';
 }
 
 namespace {
@@ -304,70 +201,71 @@ std::string checksum_bytes(std::span<const Point32> points) {
   return bytes;
 }
 
-void compare_some(const Node* rows, std::span<const Point32> points, std::size_t first, std::string_view name,
+void compare_some(const Place& ring, std::string_view field, std::span<const Point32> points, bool from_end,
                   Comparison& comparison) {
-  if (rows == nullptr) return;
-  for (std::size_t i = 0; i < rows->items.size(); ++i) {
-    const Node& row = rows->items[i];
-    const std::string theirs =
-        row.items.size() == 2 ? row.items[0].text + " of " + row.items[1].text : "none";
+  const auto rows = ring.child(field);
+  if (!rows) return;
+  const std::size_t count = rows->node.items.size();
+  const std::size_t first = from_end ? points.size() - std::min(points.size(), count) : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node& row = rows->node.items[i];
     const bool there = first + i < points.size();
-    comparison.expect(fmt::format("{} {}", name, i), theirs,
-                      there ? fmt::format("{} of {}", points[first + i].hash, points[first + i].member)
-                            : std::string("none"));
+    const auto theirs = [&row](std::size_t at) -> std::uint64_t {
+      return row.items.size() == 2 ? number_of(row.items[at]) : kNone;
+    };
+    comparison.expect_at(rows->at + step(i) + "/0", fmt::format("{} {}", field, i), theirs(0),
+                         there ? std::uint64_t{points[first + i].hash} : kNone);
+    comparison.expect_at(rows->at + step(i) + "/1", fmt::format("owner of {} {}", field, i), theirs(1),
+                         there ? std::uint64_t{points[first + i].member} : kNone);
   }
 }
 
-void check_ring(const std::string& title, const Node& node, const Sibling& sibling, Case& result) {
-  const Named ring = named_ring(title, node, sibling);
-  if (ring.algorithm.empty() || ring.servers.empty()) {
-    result.problem =
-        ring.algorithm.empty() ? "its peer is not known" : "its servers cannot be told from its name";
-    return;
-  }
-  const auto peer = build(ring.algorithm, ring.options, ring.servers);
-  if (!peer) {
-    result.problem = peer.error().message;
-    return;
-  }
-  const auto* built = dynamic_cast<const RingPeer*>(peer->get());
-  if (built == nullptr) {
-    result.problem = "its peer has no ring of 32 bits";
-    return;
-  }
-  std::vector<Point32> points(built->ring().points().begin(), built->ring().points().end());
-  if (ring.raw) {
-    points = ring.algorithm == "dalli" ? placement::peers::dalli_points(ring.servers)
-                                       : placement::peers::haproxy_points(ring.servers);
-  }
-  Comparison comparison(result);
-  if (const auto total = whole(node, "n")) comparison.expect("points", *total, std::uint64_t{points.size()});
-  if (const Node* each = node.find("points_per_server")) {
+// What the ring's own fields say of it.
+void compare_ring(const Place& ring, std::span<const Point32> points, Comparison& comparison) {
+  if (const auto total = whole(ring.node, "n"))
+    comparison.expect_at(ring.at + "/n", "points", *total, std::uint64_t{points.size()});
+  if (const Node* each = ring.node.find("points_per_server")) {
     for (std::size_t i = 0; i < each->items.size(); ++i) {
       const auto ours = std::ranges::count(points, i, &Point32::member);
-      comparison.expect(fmt::format("points of server {}", i), number_of(each->items[i]),
-                        static_cast<std::uint64_t>(ours));
+      comparison.expect_at(ring.at + "/points_per_server" + step(i), fmt::format("points of server {}", i),
+                           number_of(each->items[i]), static_cast<std::uint64_t>(ours));
     }
   }
-  compare_some(node.find("first8"), points, 0, "first", comparison);
-  if (const Node* last = node.find("last8")) {
-    compare_some(last, points, points.size() - std::min(points.size(), last->items.size()), "last",
-                 comparison);
-  }
-  if (const auto sum = whole(node, "crc32_of_le_u32_point_then_le_u16_owner")) {
-    comparison.expect("checksum", *sum, std::uint64_t{hashing::peers::crc32(checksum_bytes(points))});
+  compare_some(ring, "first8", points, false, comparison);
+  compare_some(ring, "last8", points, true, comparison);
+  constexpr std::string_view kSum = "crc32_of_le_u32_point_then_le_u16_owner";
+  if (const auto sum = whole(ring.node, kSum)) {
+    comparison.expect_at(ring.at + step(kSum), "checksum", *sum,
+                         std::uint64_t{hashing::peers::crc32(checksum_bytes(points))});
   }
 }
 
 }  // namespace
 
-void check_ring_points(const Node& root, const Sibling& sibling, File& out) {
-  for (std::size_t i = 0; i < root.items.size(); ++i) {
-    if (root.items[i].kind != Node::Kind::map) continue;
-    Case& result = out.cases.emplace_back();
-    result.name = root.names[i];
-    check_ring(root.names[i], root.items[i], sibling, result);
+void check_ring_points(const Context& context, const Place& ring, const std::string& title, File& out) {
+  Case& result = out.cases.emplace_back();
+  result.name = title;
+  const Named named = named_ring(title, ring.node, context.sibling);
+  if (named.algorithm.empty() || named.servers.empty()) {
+    result.problem = named.algorithm.empty()
+                         ? fmt::format("no peer that is known is named in '{:.80}'", title)
+                         : "its servers cannot be told from its name";
+    return;
   }
+  const auto peer = build(named.algorithm, named.options, named.servers);
+  const auto* built = peer ? dynamic_cast<const RingPeer*>(peer->get()) : nullptr;
+  if (built == nullptr) {
+    result.problem = peer ? "its peer has no ring of 32 bits" : peer.error().message;
+    return;
+  }
+  std::vector<Point32> points(built->ring().points().begin(), built->ring().points().end());
+  if (named.raw) {
+    points = named.algorithm == "dalli" ? placement::peers::dalli_points(named.servers)
+                                        : placement::peers::haproxy_points(named.servers);
+  }
+  Comparison comparison(result);
+  compare_ring(ring, points, comparison);
+  if (result.asked == 0) result.problem = "it says nothing of its points";
 }
 
 }  // namespace ringshift::plan::vectors

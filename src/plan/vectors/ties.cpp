@@ -26,12 +26,14 @@ std::vector<Server> named_servers(const Node& list, bool ports) {
 }
 
 // The point must be there, and all tie keys go to the one server recorded.
-void check_tie(const Node& node, const Node* keys, Case& result) {
+void check_tie(const Place& place, const Node* keys, Case& result) {
+  const Node& node = place.node;
   const std::string_view algorithm = algorithm_of(text(node, "peer"));
   const Node* list = nullptr;
   for (const char* name : {"servers_in_yaml_order", "servers_in_conf_order", "servers"})
     if (list == nullptr) list = node.find(name);
-  const Node* winner = node.find(has(node, "winner_port") ? "winner_port" : "winner_name");
+  const auto winner_place = place.child(has(node, "winner_port") ? "winner_port" : "winner_name");
+  const Node* winner = winner_place ? &winner_place->node : nullptr;
   if (algorithm.empty() || list == nullptr || winner == nullptr || winner->items.size() != 1) {
     result.problem = algorithm.empty() ? fmt::format("peer '{:.60}' is not known", text(node, "peer"))
                                        : "a tie has a list of servers and one winner";
@@ -52,26 +54,39 @@ void check_tie(const Node& node, const Node* keys, Case& result) {
   const auto name_of = [&](placement::MemberIndex index) {
     return index < list->items.size() ? list->items[index].text : std::string("nobody");
   };
-  if (const auto point = whole(node, "point"))
-    comparison.expect("the point's owner", winner->items[0].text, name_of(ring->owner_of(*point)));
-  if (keys != nullptr) {
-    for (const Node& key : keys->items)
-      comparison.expect(key.text, winner->items[0].text, name_of(ring->owner_of(ring->hash(key.text))));
+  // Our own answer: the point's owner, or that of the keys which meet it.
+  std::optional<placement::MemberIndex> ours;
+  if (const auto point = whole(node, "point")) {
+    ours = ring->owner_of(*point);
+    comparison.expect("the point's owner", winner->items[0].text, name_of(*ours));
   }
-  if (const Node* index = node.find("winner_index"); index != nullptr && index->items.size() == 1) {
-    const auto at = base::parse_u64(index->items[0].text).value_or(~std::uint64_t{0});
-    comparison.expect("winner_index", winner->items[0].text,
-                      name_of(static_cast<placement::MemberIndex>(std::min<std::uint64_t>(at, ~0U))));
+  if (keys != nullptr) {
+    for (const Node& key : keys->items) {
+      const auto owner = ring->owner_of(ring->hash(key.text));
+      if (!ours) ours = owner;
+      comparison.expect(key.text, winner->items[0].text, name_of(owner));
+    }
+  }
+  if (!ours) return;
+  const bool plain = winner->items[0].kind == Node::Kind::plain;
+  const std::string name = name_of(*ours);
+  result.answers.push_back({winner_place->at + "/0", plain ? name : '"' + name + '"'});
+  if (const auto index = place.child("winner_index"); index && index->node.items.size() == 1) {
+    // Some list it as a text.
+    const Node& recorded = index->node.items[0];
+    comparison.expect("winner_index", base::parse_u64(recorded.text).value_or(~0ULL), std::uint64_t{*ours});
+    const std::string mine = std::to_string(*ours);
+    result.answers.push_back(
+        {index->at + "/0", recorded.kind == Node::Kind::plain ? mine : '"' + mine + '"'});
   }
 }
 
-void check_tie_list(const Node& root, std::string_view field, std::string_view keys, File& out) {
-  const Node* list = root.find(field);
-  if (list == nullptr) return;
-  for (std::size_t i = 0; i < list->items.size(); ++i) {
+void check_tie_list(const Context& context, const Place& list, std::string_view keys, File& out) {
+  for (std::size_t i = 0; i < list.node.items.size(); ++i) {
+    const Place place = list.child(i);
     Case& result = out.cases.emplace_back();
-    result.name = fmt::format("{} {} {}", field, i, text(list->items[i], "peer"));
-    check_tie(list->items[i], root.find(keys), result);
+    result.name = fmt::format("{} {}", place.at.substr(1), text(place.node, "peer"));
+    check_tie(place, context.root.find(keys), result);
   }
 }
 
@@ -84,19 +99,23 @@ std::uint64_t points_of_equals(const std::string& who, std::uint64_t count) {
 }
 
 // For each N of 1..1000 whether its equal servers have 156 points; the list must be complete.
-void check_rounding(const Node& lists, File& out) {
+void check_rounding(const Place& lists, File& out) {
   constexpr std::uint64_t kMost = 1000;
-  for (std::size_t i = 0; i < lists.items.size(); ++i) {
+  for (std::size_t i = 0; i < lists.node.items.size(); ++i) {
+    const Place list = lists.child(i);
     Case& result = out.cases.emplace_back();
-    result.name = fmt::format("156 points: {}", lists.names[i]);
+    result.name = fmt::format("156 points: {}", lists.node.names[i]);
     Comparison comparison(result);
     std::vector<std::string> recorded;
-    for (const Node& item : lists.items[i].items) recorded.push_back(item.text);
+    for (const Node& item : list.node.items) recorded.push_back(item.text);
+    std::string ours;
     for (std::uint64_t n = 1; n <= kMost; ++n) {
       const bool listed = std::ranges::find(recorded, std::to_string(n)) != recorded.end();
-      comparison.expect(fmt::format("N = {}", n), std::uint64_t{listed ? 156U : 160U},
-                        points_of_equals(lower(lists.names[i]), n));
+      const std::uint64_t points = points_of_equals(lower(lists.node.names[i]), n);
+      comparison.expect(fmt::format("N = {}", n), std::uint64_t{listed ? 156U : 160U}, points);
+      if (points == 156) ours += fmt::format("{}{}", ours.empty() ? "" : ",", n);
     }
+    result.answers.push_back({list.at, '[' + ours + ']'});
   }
 }
 
@@ -119,16 +138,22 @@ Node completed(const Node& node) {
 
 }  // namespace
 
-void check_ties(const Node& root, const Sibling& sibling, File& out) {
-  check_tie_list(root, "tie", "tie_keys", out);
-  check_tie_list(root, "tie_nginx", "tie_nginx_keys", out);
-  if (const Node* big = root.find("big")) {
-    Node list = *big;
+bool check_ties(const Context& context, const std::string& field, File& out) {
+  const Place place = *Place{context.root, ""}.child(field);
+  if (field == "tie") {
+    check_tie_list(context, place, "tie_keys", out);
+  } else if (field == "tie_nginx") {
+    check_tie_list(context, place, "tie_nginx_keys", out);
+  } else if (field == "big") {
+    Node list = place.node;
     for (Node& node : list.items) node = completed(node);
-    check_case_list(root, list, "/big", text(root, "peer"), sibling, out);
+    check_cases(context, {list, place.at}, text(context.root, "peer"), out);
+  } else if (field == "equal_weight_N_where_points_are_156_not_160" && place.node.kind == Node::Kind::map) {
+    check_rounding(place, out);
+  } else {
+    return false;
   }
-  if (const Node* lists = root.find("equal_weight_N_where_points_are_156_not_160"))
-    check_rounding(*lists, out);
+  return true;
 }
 
 }  // namespace ringshift::plan::vectors

@@ -1,9 +1,9 @@
 // Checks recorded answers of other programs against our own computation of them: `ringshift vectors`.
 //
 // Reads every form of the recordings folder (see its README): cases with an `assign` of one base62 character
-// a key, published tables, ring points, hash values, ties and the articles' figures. What a file claims is
-// checked as far as it is given; a peer, server form or option that is not known is an error of its case, and
-// fails it.
+// a key, published tables, ring points, hash values, ties and the articles' figures. Blocks are told by what
+// they hold, so a file may have them under other names. What a file claims is checked as far as it is given;
+// a block, peer, server form or option that is not known is an error of its case, and fails it.
 //
 // Pure but for `Sibling`. Hostile input is bounded by topology's document reader and by kMaxServers.
 #pragma once
@@ -24,8 +24,12 @@ struct Case {
   std::uint64_t asked = 0;    // Recorded answers.
   std::uint64_t matched = 0;  // Those that we give too.
   std::string problem;        // "" when all match: the first mismatch, or why the case cannot be computed.
-  // Where in the file the answer stands (a JSON pointer), and our own as JSON text; "" when there is none.
-  std::string pointer, answer;
+  // Our own answers, for a recording by us.
+  struct Answer {
+    std::string pointer;  // Where in the file it stands (RFC 6901).
+    std::string json;
+  };
+  std::vector<Answer> answers;
 };
 
 struct File {

@@ -109,8 +109,10 @@ TEST(Vectors, AMismatchIsCountedAndShown) {
   ASSERT_EQ(file.cases.size(), 1U);
   EXPECT_EQ(file.cases[0].asked, 2U);
   EXPECT_EQ(file.cases[0].matched + turned.cases[0].matched, 2U) << "the answers are each other's opposites";
-  EXPECT_EQ(file.cases[0].answer, turned.cases[0].answer) << "--record writes ours, whatever was recorded";
-  EXPECT_EQ(file.cases[0].pointer, "/cases/0/assign");
+  ASSERT_EQ(file.cases[0].answers.size(), 1U);
+  EXPECT_EQ(file.cases[0].answers[0].json, turned.cases[0].answers[0].json)
+      << "--record writes ours, whatever was recorded";
+  EXPECT_EQ(file.cases[0].answers[0].pointer, "/cases/0/assign");
 }
 
 TEST(Vectors, ServersMayBeWrittenInAnyForm) {
@@ -126,10 +128,87 @@ TEST(Vectors, ServersMayBeWrittenInAnyForm) {
     const File file =
         checked(one_case("twemproxy", std::string(R"("hash": "md5", "assign": "00", "servers": )") + form));
     ASSERT_EQ(file.cases.size(), 1U);
-    ASSERT_FALSE(file.cases[0].answer.empty()) << form << file.cases[0].problem;
-    if (first.empty()) first = file.cases[0].answer;
-    EXPECT_EQ(file.cases[0].answer, first) << form;
+    ASSERT_FALSE(file.cases[0].answers.empty()) << form << file.cases[0].problem;
+    if (first.empty()) first = file.cases[0].answers[0].json;
+    EXPECT_EQ(file.cases[0].answers[0].json, first) << form;
   }
+}
+
+TEST(Vectors, ABlockThatIsNotUnderstoodIsNamedAndFails) {
+  const File file =
+      checked(R"({"peer": "twemproxy", "cases": [], "surprise": [{"a": 1}], "note": ["fine"]})");
+  ASSERT_EQ(file.cases.size(), 1U);
+  EXPECT_THAT(file.cases[0].problem, HasSubstr("the block 'surprise'"));
+}
+
+TEST(Vectors, BlocksAreToldByWhatTheyHold) {
+  const std::string one =
+      R"({"id": "x", "distribution": "modula", "servers": ["h1:1:1", "h2:1:1"], "assign": "--"})";
+  for (const std::string& text :
+       {R"({"peer": "twemproxy", "weighted": [)" + one + "]}",
+        R"({"other": {"peer": "nutcracker 0.5", "version": "0.5", "cases": [)" + one + "]}}",
+        R"({"twemproxy": {"cases": [)" + one + "]}}"}) {
+    const File file = checked(text);
+    ASSERT_EQ(file.cases.size(), 1U) << text;
+    EXPECT_EQ(file.cases[0].problem, "") << text;
+  }
+}
+
+TEST(Vectors, ACaseMayHaveItsOwnKeys) {
+  const std::string fields = R"("distribution": "modula", "servers": ["h1:1:1"], )";
+  EXPECT_EQ(checked(one_case("twemproxy", fields + R"("keys": ["61"], "assign": "0")")).cases[0].matched, 1U);
+  EXPECT_EQ(checked(one_case("twemproxy", fields + R"("keys_file": "other.json", "assign": "0-")"))
+                .cases[0]
+                .matched,
+            1U);
+  EXPECT_THAT(checked(one_case("twemproxy", fields + R"("keys": ["xyz"], "assign": "0")")).cases[0].problem,
+              HasSubstr("key 0 is not hex"));
+}
+
+TEST(Vectors, AnswersMayBeAListOfIndicesOrNames) {
+  const std::string fields =
+      R"("distribution": "modula", "hash": "crc32a", "servers": ["h1:1:1 a", "h2:1:1 b"], )";
+  const File by_index = checked(one_case("twemproxy", fields + R"("assign": [0, 1])"));
+  const File by_name = checked(one_case("twemproxy", fields + R"("assign": ["a", "h2:1"])"));
+  const File partly = checked(one_case("twemproxy", fields + R"("assign": [null, 1])"));
+  EXPECT_EQ(by_index.cases[0].asked, 2U);
+  EXPECT_EQ(by_index.cases[0].matched, by_name.cases[0].matched);
+  EXPECT_EQ(partly.cases[0].asked, 1U);
+  EXPECT_THAT(partly.cases[0].answers[0].json, testing::StartsWith("[null,"));
+  EXPECT_THAT(checked(one_case("twemproxy", fields + R"("assign": ["a", "c"])")).cases[0].problem,
+              HasSubstr("answer 1 'c' is neither"));
+  EXPECT_THAT(checked(one_case("twemproxy", fields + R"("assign": "0!")")).cases[0].problem,
+              HasSubstr("answer 1 is the byte 0x21"));
+}
+
+// From Cilium's own test of its table (pkg/maglev, "reproducible"): addresses and weights as there.
+constexpr char kCilium[] =
+    R"("M": 251, "hosts": ["0.0.0.1:1", "0.0.0.3:3", "0.0.0.4:4", "0.0.0.5:5"], "weights": [2, 13, 111, 10], )"
+    R"("table": "2(5),3(1),2(3),1(1),2(2),0(1),2(1),3(1),2(1),3(1),2(1),1(1),2(7),1(1),2(14),3(1),2(1),)"
+    R"(1(2),2(12),3(1),2(3),1(1),2(4),3(1),2(8),3(1),2(2),1(1),2(16),1(2),2(3),3(1),2(11),1(2),2(4),3(1),2(3),)"
+    R"(1(1),2(4),3(1),2(1),0(1),1(1),2(8),1(1),2(7),1(1),2(4),3(1),2(1),3(1),2(9),1(2),2(5),1(1),2(7),3(1),2(1),)"
+    R"(3(1),1(1),2(8),1(1),2(4),0(1),2(1),1(1),2(5),3(1),2(3),1(1),2(4),3(1),2(3),1(1),2(12),0(1),3(1),2(3),3(1),)"
+    R"--(2(4),3(1),2(2),1(1),2(7)")--";
+
+TEST(Vectors, CiliumsPublishedTable) {
+  for (const std::string& text : {R"({"peer": "Cilium", "published": [{)" + std::string(kCilium) + "}]}",
+                                  R"({"cilium": {)" + std::string(kCilium) + "}}",
+                                  R"({"seed": "JLfvgnHc2kaSUFaI", )" + std::string(kCilium) + "}"}) {
+    const File file = checked(text);
+    ASSERT_EQ(file.cases.size(), 1U) << text;
+    EXPECT_EQ(file.cases[0].problem, "") << text;
+    EXPECT_EQ(file.cases[0].matched, 251U) << text;
+  }
+  const File other =
+      checked(R"({"peer": "Cilium", "seed": 7, "published": [{)" + std::string(kCilium) + "}]}");
+  EXPECT_THAT(other.cases[0].problem, HasSubstr("recorded 2, computed"));
+  // Its test of removal counts the entries of four backends in a table of 1021.
+  const File counts = checked(
+      R"({"peer": "Cilium", "M": 1021, "published": [{"backends": [{"addr": "0.0.0.1:1", "weight": 2, "id": 1},)"
+      R"({"addr": "0.0.0.2:2", "weight": 13, "id": 2}, {"addr": "0.0.0.3:3", "weight": 111, "id": 3},)"
+      R"({"addr": "0.0.0.4:4", "weight": 10, "id": 4}], "counts": {"1": 16, "2": 98, "3": 832, "4": 75}}]})");
+  EXPECT_EQ(counts.cases[0].problem, "");
+  EXPECT_EQ(counts.cases[0].matched, 4U);
 }
 
 }  // namespace

@@ -125,16 +125,35 @@ TEST(PeerSpec, DiffOfRingsIsExactAndAgreesWithKeys) {
   EXPECT_NEAR(sum, 1, 1e-12);
   const auto modula = shares(spec("algorithm: twemproxy, distribution: modula", 4));
   ASSERT_TRUE(modula);
-  EXPECT_FALSE(modula->exact);
-  EXPECT_NEAR(modula->shares[0], 0.25, 0.01);
+  EXPECT_TRUE(modula->exact) << "by residues";
+  EXPECT_NEAR(modula->shares[0], 0.25, 1e-6);
 }
 
 TEST(PeerSpec, WhatIsBadIsSaidWithItsMeasure) {
+  // Each with what it makes of these very members.
+  using testing::AllOf;
+  const auto measured = [](const std::string& what) {
+    return Contains(AllOf(HasSubstr(what),
+                          testing::ContainsRegex("'m[0-9]+' takes [0-9.]+ % of the keys, [0-9.]+ times")));
+  };
   EXPECT_THAT(warnings(spec("algorithm: twemproxy, hash: crc32")),
-              Contains(testing::AllOf(HasSubstr("15 bits"), HasSubstr("takes 100.0 % of the keys"))));
-  EXPECT_THAT(warnings(spec("algorithm: twemproxy", 5, "5000")), Contains(HasSubstr("rounds to no points")));
-  EXPECT_THAT(warnings(spec("algorithm: twemproxy", 25)), Contains(HasSubstr("156 points each and not 160")));
-  EXPECT_THAT(warnings(spec("algorithm: article-go")), Contains(HasSubstr("without a finaliser")));
+              measured("nearly all keys go to one member"));
+  EXPECT_THAT(warnings(spec("algorithm: twemproxy, hash: crc32")),
+              Contains(HasSubstr("takes 100.0 % of the keys")));
+  EXPECT_THAT(warnings(spec("algorithm: libmemcached, distribution: ketama, hash: crc")),
+              measured("lie close and collide"));
+  EXPECT_THAT(warnings(spec("algorithm: twemproxy", 5, "5000")), measured("rounds to no points"));
+  EXPECT_THAT(warnings(spec("algorithm: twemproxy", 5, "5000")),
+              Contains(HasSubstr("1 of 'm3' and 1 more rounds")));
+  EXPECT_THAT(warnings(spec("algorithm: twemproxy", 25)), measured("156 points each and not 160"));
+  EXPECT_THAT(warnings(spec("algorithm: hashring", 7)), measured("156 points each and not 160"));
+  for (const char* fnv :
+       {"algorithm: article-go", "algorithm: libmemcached, distribution: ketama, hash: fnv1a_32",
+        "algorithm: spymemcached, locator: KETAMA, hash: FNV1A_32_HASH"})
+    EXPECT_THAT(warnings(spec(fnv)), measured("without a finaliser")) << fnv;
+  EXPECT_THAT(warnings(spec("algorithm: libmemcached, distribution: ketama_weighted, hash: fnv1a_32")),
+              testing::IsEmpty())
+      << "its points are MD5's";
   EXPECT_THAT(warnings(spec("algorithm: libketama", 4)), testing::IsEmpty());
 }
 
