@@ -24,7 +24,7 @@ ANY_SCRIPTS = [
     b"return {1, 'two', false, {ok='fine'}, 3.9}", b"return {err='MINE of my own'}", b"return redis.status_reply('S')",
     b"return redis.pcall('INCR', KEYS[1])", b"syntax error here", b"error('raised')", b"return redis.call('GET', KEYS[1])",
     b"return #ARGV", b"return redis.sha1hex(ARGV[1])", b"return cjson.encode({a=1})", b"return nil",
-    b"redis.setresp(3); return redis.call('HGETALL', KEYS[1])", b"return {double=1.5}", b"return true",
+    b"redis.setresp(3); return redis.call('ZSCORE', KEYS[1], 'apple')", b"return {double=1.5}", b"return true",
 ]
 NOKEY_SCRIPTS = [b"return 1", b"return ARGV", b"return redis.call('PING')", b"return {1,{2,{3}}}", b"return 'x'"]
 SET_SCRIPTS = [b"return redis.call('SET', KEYS[1], ARGV[1])",
@@ -95,7 +95,7 @@ def read_forms():
         tokens = re.findall(r"[\[\]()|]|[^\s\[\]()|+]+|\+", line[len(label):])
         forget = bool(tokens) and tokens[-1] == "!"
         tokens = tokens[:-1] if forget else tokens
-        keys = [i for i, t in enumerate(tokens) if t in list(TYPES + "k")]
+        keys = [i for i, t in enumerate(tokens) if t in list(TYPES + "ek")]
         several = any(t in ("sv", "nz", "nl", "nt", "nk") for t in tokens) or any(tokens[i + 1:i + 2] == ["+"] for i in keys)
         forms.append(Form(label, label.split("/")[0], _parse(list(tokens)), bool(keys) or several,
                           len(keys) == 1 and not several, forget))
@@ -107,12 +107,13 @@ class Maker:
 
     def __init__(self, random, payloads=()):
         self.random, self.payloads = random, list(payloads) or [b"\x00junk"]
+        self.tags = random.sample(TAGS, 3)  # Few, so that commands meet each other's data.
         self.tag, self.alone, self.fixed, self.keys_made, self.lives = b"a", False, False, 0, 0
 
     def command(self, form, tag=None, right=False):
         """tag: that of every key, even where a command may have keys of several. right: nothing is made wrong."""
         self.fixed = tag is not None
-        self.tag = tag if self.fixed else self.random.choice(TAGS)
+        self.tag = tag if self.fixed else self.random.choice(self.tags)
         self.alone = form.one_key and not self.fixed
         arguments = [self._case(form.name)] + self._sequence(form.pattern)
         command = Command([a if isinstance(a, bytes) else str(a).encode() for a in arguments], form.label)
@@ -168,7 +169,7 @@ class Maker:
     def _key(self, kind, tag):
         if self.random.random() < 1 / 12:
             kind = self.random.choice(TYPES)
-        return b"{%b}%b%d" % (tag, kind.encode(), self.random.randrange(3))
+        return b"{%b}%b%d" % (tag, kind.encode(), self.random.randrange(2))
 
     def key(self, kind):
         if self.alone and self.random.random() < 0.15:
@@ -178,15 +179,18 @@ class Maker:
     def make_k(self):
         return self.key(self.random.choice(TYPES))
 
+    def make_e(self):
+        return self._key("l", self.tag) if self.random.random() < 0.05 else b"{%b}e%d" % (self.tag, self.random.randrange(2))
+
     def make_Kk(self):
         if self.fixed:
             return self._key(self.random.choice(TYPES), self.tag)
         if self.random.random() < 0.1:
             return self.random.choice(ODD_KEYS)
-        return self._key(self.random.choice(TYPES), self.random.choice(TAGS))
+        return self._key(self.random.choice(TYPES), self.random.choice(self.tags))
 
     def make_Ksv(self):
-        return [self._key("s", self.tag if self.fixed else self.random.choice(TAGS)), self.make_v()]
+        return [self._key("s", self.tag if self.fixed else self.random.choice(self.tags)), self.make_v()]
 
     def make_sv(self):
         return [self._key("s", self.tag), self.make_v()]
@@ -222,7 +226,7 @@ class Maker:
         return self.random.randbytes(1) * self.random.choice((64, 129, 1000, 5000, 20000))
 
     def make_m(self):
-        return self.random.choice(WORDS)
+        return self.random.choice(WORDS[:8] if self.random.random() < 0.6 else WORDS)
 
     make_fld = make_m
 
@@ -232,6 +236,9 @@ class Maker:
 
     def make_many_scores(self):
         return [x for i in range(140) for x in (i % 40, f"z{i}")]
+
+    def make_many_equals(self):
+        return [x for i in range(140) for x in (0, f"z{i}")]
 
     def make_int(self):
         return self.random.choice(INTEGERS) if self.random.random() < 0.3 else self.random.randrange(-20, 100)
@@ -326,22 +333,22 @@ class Maker:
         return self.random.choice((b"+", b"5", b"(7", b"20-1", b"(50-2"))
 
     def make_grp(self):
-        return self.random.choice((b"g1", b"g1", b"g2", b"no group"))
+        return self.random.choice((b"g1", b"g1", b"g1", b"g1", b"g2", b"no group"))
 
     def make_con(self):
         return self.random.choice((b"alice", b"bob", b"c\x00"))
 
     def make_lon(self):
-        return self.random.choice((b"13.361389", b"15.087269", b"-122.4", b"0", b"179.9", b"181"))
+        return self.random.choice((b"13.361389", b"15.087269", b"13.6", b"15.0", b"-122.4", b"0", b"179.9", b"181"))
 
     def make_lat(self):
-        return self.random.choice((b"38.115556", b"37.502669", b"-33.86", b"0", b"85.0", b"86"))
+        return self.random.choice((b"38.115556", b"37.502669", b"38.0", b"37.5", b"-33.86", b"0", b"85.0", b"86"))
 
     def make_radius(self):
-        return self.random.choice((b"1", b"200", b"5000", b"0", b"30000", b"-1"))
+        return self.random.choice((b"1", b"200", b"200", b"5000", b"5000", b"0", b"30000", b"30000", b"-1"))
 
     def make_unit(self):
-        return self.random.choice((b"m", b"km", b"ft", b"mi", b"KM", b"parsec"))
+        return self.random.choice((b"m", b"km", b"km", b"km", b"ft", b"mi", b"KM", b"parsec"))
 
     # Others.
 
@@ -363,27 +370,3 @@ class Maker:
 
 for _kind in TYPES:
     setattr(Maker, "make_" + _kind, lambda self, kind=_kind: self.key(kind))
-
-
-def make_batch(maker, forms, size):
-    """Commands to be sent one after another on one connection: single ones, and whole transactions."""
-    random, batch = maker.random, []
-    transactions = any(form.label == "EXEC" for form in forms)
-    keyed = [form for form in forms if form.has_keys and not form.forget and form.label != "WATCH"]
-    while len(batch) < size:
-        if transactions and random.random() < 0.04:
-            tag = random.choice(TAGS)
-            if random.random() < 0.3:
-                batch.append(Command([b"WATCH", b"{%b}s1" % tag], "WATCH"))
-            batch.append(Command([b"MULTI"], "MULTI"))
-            batch += [maker.command(random.choice(keyed), tag) for _ in range(random.randrange(8))]
-            if random.random() < 0.1:
-                batch.append(Command([b"MULTI"], "MULTI"))
-            batch.append(Command([b"EXEC"] if random.random() < 0.85 else [b"DISCARD"], "EXEC"))
-            continue
-        form = random.choice(forms)
-        command = maker.command(form)
-        batch.append(command)
-        if form.forget and len(command.arguments) > 1:
-            batch.append(Command([b"DEL", command.arguments[1]], "DEL"))
-    return batch

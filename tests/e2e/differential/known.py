@@ -60,7 +60,7 @@ def scan(pairs):
     def compare(arguments, plain, proxy):
         if plain[0] != "*" or proxy[0] != "*" or len(plain[1]) != 2 or len(proxy[1]) != 2:
             return False
-        if (plain[1][0], proxy[1][0]) != (("$", b"0"),) * 2:
+        if arguments[2] != b"0" or (plain[1][0], proxy[1][0]) != (("$", b"0"),) * 2:
             return same_kind(arguments, plain, proxy)
         return (unordered_pairs if pairs else unordered)(arguments, plain[1][1], proxy[1][1])
     return compare
@@ -86,6 +86,10 @@ def hello(_, plain, proxy):
     return len(p) == len(q) and all(a == b for i, (a, b) in enumerate(zip(p, q)) if p[i - 1] != ("$", b"id"))
 
 
+def both_refuse(_, plain, proxy):
+    return plain[0] == proxy[0] == "-" and proxy[1].startswith(b"ERR")
+
+
 def own(_, plain, proxy):
     """The proxy answers for itself: anything but an error. Where Redis answers an error, so does the proxy, the same."""
     return plain[0] != "-" and proxy[0] != "-"
@@ -107,6 +111,7 @@ DIFFERENCES = {
     "PEXPIRETIME": (near(2000), CLOCK), "XPENDING": (near(20000), CLOCK), "XINFO": (near(20000), CLOCK),
     "XADD": (same_form, CLOCK), "OBJECT": (object_info, CLOCK), "TIME": (same_form, CLOCK), "LASTSAVE": (same_form, CLOCK),
     "MEMORY": (own, "allocators round as they like, and each member has its own"),
+    "SELECT": (both_refuse, "the error says how many databases there are"),
     "HELLO": (hello, "each connection has an id of its own"), "CLIENT": (own, OWN), "INFO": (own, OWN),
     "COMMAND": (own, OWN + ": it lists what it serves"), "CONFIG": (own, OWN), "SLOWLOG": (own, OWN),
     "FUNCTION": (same_kind, OWN), "ROLE": (own, OWN), "LATENCY": (own, OWN),
