@@ -180,6 +180,19 @@ DEFECTS = [
 ]
 seen_defects = Counter()
 
+# Dialogues that this build does not hold as Redis does, by their name.
+NOT_YET_DIALOGUES = set("""
+    transaction transaction-empty transaction-with-errors transaction-pipelined transaction-of-one-is-unseen
+    watch-changed watch-untouched watch-and-unwatch watch-own-change watch-discard blocked-in-transaction
+    reset-in-a-transaction
+    blpop-at-once blpop-woken blpop-in-turn blpop-timeout blpop-holds-the-pipeline blmove-woken bzpopmin-woken
+    xread-woken xreadgroup-woken
+    subscribe subscribe-any-channel psubscribe subscribed-twice ssubscribe unsubscribe-from-nothing
+    subscribed-and-other-commands subscribed-and-reset subscribed-and-quit publish-in-a-transaction order-of-messages
+    script-by-sha script-without-keys function script-replicated-to-all
+    client-reply auth-without-passwords client-pause
+""".split())
+
 
 def compare(arguments, plain, proxy, queued=()):
     """Whether two raw replies agree. queued: the commands of a transaction, when this is the answer to EXEC."""
