@@ -17,6 +17,7 @@ from differential import known
 from differential.batch import make_batch
 from differential.bench import Bench
 from differential.dialogues import hold, read_dialogues, words
+from differential.fixtures import sides  # noqa: F401
 from differential.grammar import Command, Maker, read_forms
 from differential.resp import Connection, encode, parse
 
@@ -28,19 +29,6 @@ SHOWN = int(os.environ.get("RINGSHIFT_DIFF_SHOWN") or 8)  # So many differences 
 FORMS = read_forms()
 DIALOGUES = read_dialogues()
 STRICT = os.environ.get("RINGSHIFT_DIFF_STRICT") == "1"
-
-
-@pytest.fixture
-def sides(make_cluster):
-    """A proxy over five members, and the plain server: member 6, which the spec does not name."""
-    cluster = make_cluster(members=6, proxies=1)
-    spec = cluster.write_spec(members=[f"cache-{n}" for n in range(1, 6)],
-                              placement={"algorithm": "ring", "hash": "xxh3", "points": 256, "hash_tag": "{}"})
-    cluster.start_static(spec)
-    bench = Bench(cluster.members[5].port, cluster.proxies[0].port, [m.port for m in cluster.members[:5]])
-    bench.cluster = cluster
-    yield bench
-    bench.close()
 
 
 def still_missing(bench, forms):

@@ -35,6 +35,16 @@ class Bench:
         self.missing = set()   # Names of which not every form is served yet.
         self.slowest_ms = 0.0  # Of a round on both: how far apart the two may have done the same thing.
 
+    @classmethod
+    def of_six(cls, cluster):
+        """A proxy over five members of this new cluster, and the sixth server, which the spec does not name, alone."""
+        spec = cluster.write_spec(members=[f"cache-{n}" for n in range(1, 6)],
+                                  placement={"algorithm": "ring", "hash": "xxh3", "points": 256, "hash_tag": "{}"})
+        cluster.start_static(spec)
+        bench = cls(cluster.members[5].port, cluster.proxies[0].port, [m.port for m in cluster.members[:5]])
+        bench.cluster = cluster
+        return bench
+
     def close(self):
         for connection in (self.plain_admin, *self.members):
             connection.close()
