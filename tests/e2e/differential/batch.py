@@ -36,6 +36,24 @@ PFADD Tp1 apple fig x y
 """.strip().splitlines()
 
 
+# Those that name keys of any member, or none.
+NOT_IN_TRANSACTIONS = ("WATCH", "PUBLISH", "SPUBLISH", "COMMAND")
+
+
+def make_transaction(maker, forms):
+    """On keys of one tag. Where a word put in by mistake may become a key, there are no mistakes: the proxy would refuse
+    the whole."""
+    random = maker.random
+    tag = random.choice(maker.tags)
+    watch = [Command([b"WATCH", b"{%b}s1" % tag], "WATCH")] if random.random() < 0.3 else []
+    chosen = [random.choice(forms) for _ in range(random.randrange(8))]
+    queued = [maker.command(form, tag, right=not form.one_key) for form in chosen]
+    if random.random() < 0.1:
+        queued.append(Command([b"MULTI"], "MULTI"))
+    end = Command([b"EXEC"] if random.random() < 0.85 else [b"DISCARD"], "EXEC")
+    return [*watch, Command([b"MULTI"], "MULTI"), *queued, end]
+
+
 def make_batch(maker, forms, size, missing=()):
     """Commands to be sent one after another on one connection: some data first, then single commands and whole
     transactions, and data again now and then. missing: names of commands that are not served."""
@@ -46,23 +64,18 @@ def make_batch(maker, forms, size, missing=()):
     weights = [0.3 if form.name in BLOCKING or form.label.endswith("/block") else 1 if form.has_keys else 0.4
                for form in forms]
     transactions = any(form.label == "EXEC" for form in forms)
-    keyed = [form for form in forms if form.has_keys and not form.forget and form.label != "WATCH"]
+    keyed = [form for form in forms if form.has_keys and not form.forget and form.name not in NOT_IN_TRANSACTIONS]
     while len(batch) < size:
         if transactions and random.random() < 0.04:
-            tag = random.choice(maker.tags)
-            if random.random() < 0.3:
-                batch.append(Command([b"WATCH", b"{%b}s1" % tag], "WATCH"))
-            batch.append(Command([b"MULTI"], "MULTI"))
-            batch += [maker.command(random.choice(keyed), tag) for _ in range(random.randrange(8))]
-            if random.random() < 0.1:
-                batch.append(Command([b"MULTI"], "MULTI"))
-            batch.append(Command([b"EXEC"] if random.random() < 0.85 else [b"DISCARD"], "EXEC"))
+            batch += make_transaction(maker, keyed)
             continue
         if random.random() < 0.06:
             batch.append(random.choice(data))
         form = random.choices(forms, weights)[0]
         command = maker.command(form)
         batch.append(command)
+        if form.label == "WATCH":  # What is watched binds the next transaction to its member.
+            batch.append(Command([b"UNWATCH"], "UNWATCH"))
         if form.forget and len(command.arguments) > 1:
             batch.append(Command([b"DEL", command.arguments[1]], "DEL"))
     return batch

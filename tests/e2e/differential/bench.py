@@ -68,7 +68,7 @@ class Bench:
                 return Mismatch("replies to HELLO differ", *answers, [Command([b"HELLO", b"%d" % protocol], "HELLO")])
             at, queued = 0, None
             while at < len(batch):
-                depth = dice.choice((1, 1, 2, 5, 20, 60)) if seed is not None else 1
+                depth = dice.choice((1, 1, 2, 5, 20, 60, 200)) if seed is not None else 1
                 part = batch[at:at + depth]
                 found, queued = self._round(sides, part, queued, dice if seed is not None else None)
                 if found:

@@ -95,6 +95,10 @@ def own(_, plain, proxy):
     return plain[0] != "-" and proxy[0] != "-"
 
 
+def memory(arguments, plain, proxy):
+    return (same_form if arguments[1].upper() == b"USAGE" else own)(arguments, plain, proxy)
+
+
 HASH_ORDER = "a hash table's order depends on the seed that each server draws at its start"
 RANDOM = "random"
 CLOCK = "the two servers did it at different moments"
@@ -110,7 +114,7 @@ DIFFERENCES = {
     "TTL": (near(1), CLOCK), "PTTL": (near(2000), CLOCK), "EXPIRETIME": (near(1), CLOCK),
     "PEXPIRETIME": (near(2000), CLOCK), "XPENDING": (near(20000), CLOCK), "XINFO": (near(20000), CLOCK),
     "XADD": (same_form, CLOCK), "OBJECT": (object_info, CLOCK), "TIME": (same_form, CLOCK), "LASTSAVE": (same_form, CLOCK),
-    "MEMORY": (own, "allocators round as they like, and each member has its own"),
+    "MEMORY": (memory, "allocators round as they like, and each member has its own"),
     "SELECT": (both_refuse, "the error says how many databases there are"),
     "HELLO": (hello, "each connection has an id of its own"), "CLIENT": (own, OWN), "INFO": (own, OWN),
     "COMMAND": (own, OWN + ": it lists what it serves"), "CONFIG": (own, OWN), "SLOWLOG": (own, OWN),
@@ -144,7 +148,7 @@ NOT_YET = set("""
     BITOP COPY LCS MSETNX RENAME RENAMENX PFCOUNT/many PFMERGE GEOSEARCHSTORE
     GEORADIUS GEORADIUS/store GEORADIUSBYMEMBER GEORADIUSBYMEMBER/store
     SDIFF SDIFFSTORE SINTER SINTERCARD SINTERSTORE SMOVE SUNION SUNIONSTORE LMOVE LMPOP RPOPLPUSH
-    ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZRANGESTORE ZUNION ZUNIONSTORE SORT SORT/store SORT_RO
+    ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZRANGESTORE ZUNION ZUNIONSTORE SORT SORT/nosort SORT/store SORT_RO
     XREAD/one XREAD/many XREAD/block XREADGROUP/one XREADGROUP/many XREADGROUP/block
     BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN
     DISCARD EXEC UNWATCH WATCH
