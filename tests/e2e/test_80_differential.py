@@ -14,7 +14,7 @@ import time
 import pytest
 
 from differential import known
-from differential.batch import make_batch
+from differential.batch import make_batch, make_batches_apart
 from differential.bench import Bench
 from differential.dialogues import hold, read_dialogues, words
 from differential.fixtures import sides  # noqa: F401
@@ -104,11 +104,24 @@ def test_two_redis_servers_do_not_differ(sides):
     redis = Bench(members[5].port, members[0].port, [members[0].port])
     try:
         found = search(redis, FORMS, min(COUNT, 6000), SEED)
+        together = redis.run_together(make_batches_apart(Maker(random.Random(SEED)), FORMS, 12, 150), [2, 3] * 6, SEED)
+        found += [together.show()] if together else []
         texts = [(name, differing(redis, name, 2)) for name in DIALOGUES]
         found += [f"{name}, {text}" for name, text in texts if text]
     finally:
         redis.close()
     assert not found, "\n\n".join(found)
+
+
+def test_clients_at_once(sides):
+    """Twelve clients, of both protocols, with pipelines on their way at the same time: each hears its own answers."""
+    missing = still_missing(sides, FORMS)
+    sides.missing = {label.split("/")[0] for label in missing}
+    forms = [form for form in FORMS if form.label not in missing]
+    for seed in range(SEED, SEED + max(1, COUNT // 4000)):
+        batches = make_batches_apart(Maker(random.Random(seed)), forms, 12, 150)
+        found = sides.run_together(batches, [2, 3] * 6, seed)
+        assert found is None, f"seed {seed}:\n{found.show()}"
 
 
 @pytest.mark.parametrize("change", ["SET {a}s0 changed", "DEL {a}s0", "PEXPIRE {a}s0 5000000", "SADD {a}t0 more", "SET other 1",

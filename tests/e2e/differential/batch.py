@@ -79,3 +79,23 @@ def make_batch(maker, forms, size, missing=()):
         if form.forget and len(command.arguments) > 1:
             batch.append(Command([b"DEL", command.arguments[1]], "DEL"))
     return batch
+
+
+def make_batches_apart(maker, forms, clients, size):
+    """A batch for each of several clients that work at the same time: each on keys of a tag of its own, and none asks
+    what depends on the others."""
+    keyed = [form for form in forms if form.has_keys and form.label.split("/")[0] not in NOT_IN_TRANSACTIONS
+             and form.name not in BLOCKING and not form.label.endswith("/block")]
+    batches = []
+    for number in range(clients):
+        tag = b"client-%d" % number
+        batch = [Command([b"ECHO", tag], "ECHO")]
+        while len(batch) < size:
+            form = maker.random.choice(keyed)
+            batch.append(maker.command(form, tag, right=not form.one_key))
+            if form.forget and len(batch[-1].arguments) > 1:
+                batch.append(Command([b"DEL", batch[-1].arguments[1]], "DEL"))
+            if maker.random.random() < 0.1:
+                batch.append(Command([b"ECHO", b"%b at %d" % (tag, len(batch))], "ECHO"))
+        batches.append(batch)
+    return batches

@@ -18,13 +18,80 @@ class Mismatch:
     plain: bytes
     proxy: bytes
     before: list = field(default_factory=list)
-    at: int = 0
 
     def show(self):
         sent = "\n".join("    " + c.show() for c in self.before[-25:])
         if len(self.before) > 25:
             sent = f"    ({len(self.before) - 25} before, which no shorter run did without)\n" + sent
         return f"  {self.what}\n  sent:\n{sent}\n  redis: {self.plain[:400]!r}\n  proxy: {self.proxy[:400]!r}"
+
+
+class Client:
+    """One client with a connection to each side, and how far it is in its batch."""
+
+    def __init__(self, bench, batch):
+        self.bench, self.batch = bench, batch
+        self.at = self.until = 0
+        self.queued = None  # The commands of the transaction that is open.
+        self.sides = [Connection(bench.plain_port), Connection(bench.proxy_port)]
+
+    def close(self):
+        for side in self.sides:
+            side.close()
+
+    def greet(self, protocol):
+        answers = [side.ask(b"HELLO", protocol) for side in self.sides]
+        if not compare([b"HELLO"], *answers):
+            return Mismatch("replies to HELLO differ", *answers, [Command([b"HELLO", b"%d" % protocol], "HELLO")])
+        return None
+
+    def rest(self):
+        return len(self.batch) - self.at
+
+    def send(self, dice):
+        """The next pipeline; now and then in two writes."""
+        depth = dice.choice((1, 1, 2, 5, 20, 60, 200)) if dice else 1
+        self.until = min(self.at + depth, len(self.batch))
+        data = b"".join((encode_inline if c.inline else encode)(c.arguments) for c in self.batch[self.at:self.until])
+        cut = dice.randrange(len(data)) if dice and data and dice.random() < 0.2 else len(data)
+        for part in (data[:cut], data[cut:]):
+            for side in self.sides:
+                try:
+                    side.send(part)
+                except Closed:
+                    pass  # Its answers, if any, are still to be read; the first that is missing tells.
+
+    def receive(self):
+        """The answers to it; a Mismatch when one differs."""
+        for number in range(self.at, self.until):
+            command, replies = self.batch[number], []
+            for side in self.sides:
+                try:
+                    replies.append(side.reply())
+                except Closed as closed:
+                    return self._mismatch(f"no reply from {'the proxy' if replies else 'redis'}", number,
+                                          [*replies, str(closed).encode(), b""])
+            if not compare(command.arguments, *replies, self.queued or ()) and not self._excused(command, *replies):
+                return self._mismatch("replies differ", number, replies)
+            name = command.arguments[0].upper()
+            if name == b"MULTI" and self.queued is None and replies[0][:1] == b"+":
+                self.queued = []
+            elif replies[0] == b"+QUEUED\r\n":
+                self.queued.append(command.arguments)
+            elif name in (b"EXEC", b"DISCARD") and len(command.arguments) == 1:
+                self.queued = None
+        self.at = self.until
+        return None
+
+    def _mismatch(self, what, number, replies):
+        return Mismatch(what, replies[0], replies[1], self.batch[:number + 1])
+
+    def _excused(self, command, plain, proxy):
+        """What was made wrong may have become a key of another member, or a form that is not served yet. Only where it
+        does nothing in Redis either."""
+        name = command.label.split("/")[0]
+        refusal = proxy.startswith(b"-CROSSSLOT") or (name in self.bench.missing and refused(proxy))
+        return command.wrong and refusal and (plain.startswith(b"-") or name in READERS)
 
 
 class Bench:
@@ -58,71 +125,34 @@ class Bench:
     def run(self, batch, protocol=2, seed=None):
         """The first Mismatch of a batch on an empty state, or None. seed: of how it is cut into pipelines; without,
         each command waits for the answer to the one before."""
+        return self.run_together([batch], [protocol], seed)
+
+    def run_together(self, batches, protocols, seed=None):
+        """As run(), with a client for each batch, all of whose pipelines are on their way at once. What the clients do
+        must not depend on which comes first."""
         self.flush()
-        dice = random.Random(seed)
-        sides = []
+        dice = random.Random(seed) if seed is not None else None
+        clients = []
         try:
-            sides = [Connection(self.plain_port), Connection(self.proxy_port)]
-            answers = [side.ask(b"HELLO", protocol) for side in sides]
-            if not compare([b"HELLO"], *answers):
-                return Mismatch("replies to HELLO differ", *answers, [Command([b"HELLO", b"%d" % protocol], "HELLO")])
-            at, queued = 0, None
-            while at < len(batch):
-                depth = dice.choice((1, 1, 2, 5, 20, 60, 200)) if seed is not None else 1
-                part = batch[at:at + depth]
-                found, queued = self._round(sides, part, queued, dice if seed is not None else None)
-                if found:
-                    found.at += at
-                    found.before = batch[:found.at + 1]
+            for batch, protocol in zip(batches, protocols):
+                clients.append(Client(self, batch))
+                if found := clients[-1].greet(protocol):
                     return found
-                at += depth
+            while any(client.rest() for client in clients):
+                began = time.monotonic()
+                for client in clients:
+                    client.send(dice)
+                for client in clients:
+                    if found := client.receive():
+                        return found
+                self.slowest_ms = max(self.slowest_ms, (time.monotonic() - began) * 1000)
         finally:
-            for side in sides:
-                side.close()
+            for client in clients:
+                client.close()
         found = self.states_differ()
         if found:
-            found.before, found.at = batch, len(batch) - 1
+            found.before = [command for batch in batches for command in batch]
         return found
-
-    def _round(self, sides, part, queued, dice):
-        data = b"".join((encode_inline if c.inline else encode)(c.arguments) for c in part)
-        cut = dice.randrange(len(data)) if dice and dice.random() < 0.2 else len(data)
-        began = time.monotonic()
-        try:
-            for side in sides:
-                side.send(data[:cut])
-            for side in sides:
-                if cut < len(data):
-                    side.send(data[cut:])
-        except Closed as closed:
-            return Mismatch("a connection was cut", b"", str(closed).encode()), queued
-        for number, command in enumerate(part):
-            replies = []
-            for side in sides:
-                try:
-                    replies.append(side.reply())
-                except Closed as closed:
-                    replies.append(str(closed).encode())
-                    return Mismatch("no reply from " + ("redis" if len(replies) == 1 else "the proxy"),
-                                    replies[0], replies[-1], at=number), queued
-            name = command.arguments[0].upper()
-            if not compare(command.arguments, *replies, queued or ()) and not self._excused(command, *replies):
-                return Mismatch("replies differ", *replies, at=number), queued
-            if name == b"MULTI" and queued is None and replies[0][:1] == b"+":
-                queued = []
-            elif name in (b"EXEC", b"DISCARD", b"RESET") and replies[0][:7] != b"+QUEUED" and len(command.arguments) == 1:
-                queued = None
-            elif replies[0] == b"+QUEUED\r\n":
-                queued.append(command.arguments)
-        self.slowest_ms = max(self.slowest_ms, (time.monotonic() - began) * 1000)
-        return None, queued
-
-    def _excused(self, command, plain, proxy):
-        """What was made wrong may have become a key of another member, or a form that is not served yet. Only where it
-        does nothing in Redis either."""
-        name = command.label.split("/")[0]
-        refusal = proxy.startswith(b"-CROSSSLOT") or (name in self.missing and refused(proxy))
-        return command.wrong and refusal and (plain.startswith(b"-") or name in READERS)
 
     # All data.
 
