@@ -124,8 +124,9 @@ def test_clients_at_once(sides):
         assert found is None, f"seed {seed}:\n{found.show()}"
 
 
-@pytest.mark.parametrize("change", ["SET {a}s0 changed", "DEL {a}s0", "PEXPIRE {a}s0 5000000", "SADD {a}t0 more", "SET other 1",
-                                    "RPUSH {a}l0 x", "HSET {a}h0 f1 changed"])
+@pytest.mark.parametrize("change", [
+    "SET {a}s0 changed", "DEL {a}s0", "PEXPIRE {a}s0 5000000", "SADD {a}t0 more", "SET other 1", "RPUSH {a}l0 x",
+    "HSET {a}h0 f1 changed"])
 def test_a_difference_of_data_is_found(sides, change):
     """The comparison itself: one member's data changed behind the proxy's back."""
     commands = ["SET {a}s0 v EX 9000", "SADD {a}t0 a b c", "RPUSH {a}l0 a", "HSET {a}h0 f1 v f2 w"]
@@ -267,7 +268,8 @@ def test_commands_over_two_members_say_crossslot(sides):
     for tag in (one, two):
         for command in ("SET Ts v", "SADD Tt a b", "RPUSH Tl a b", "ZADD Tz 1 a", "PFADD Tp a", "GEOADD Tg 0 0 m",
                         "XADD Tx 1-1 f v", "XGROUP CREATE Tx g 0"):
-            assert not proxy.ask(*(p.replace(b"T", tag) if p[:1] == b"T" else p for p in command.encode().split())).startswith(b"-")
+            parts = [p.replace(b"T", tag) if p[:1] == b"T" else p for p in command.encode().split()]
+            assert not proxy.ask(*parts).startswith(b"-")
     before = [everything(member) for member in sides.members]
     assert sum(map(len, before)) == 14
     wrong = []
@@ -311,7 +313,7 @@ def test_a_whole_scan(sides):
         keys, given = whole_scan(proxy, *options)
         assert keys == whole_scan(plain, *options)[0], options
         assert given == len(keys), f"{given} given, of which {len(keys)} different, {options}"
-    for command in (["SCAN"], ["SCAN", "x"], ["SCAN", "0", "COUNT", "0"], ["SCAN", "0", "COUNT", "x"], ["SCAN", "0", "NOSUCH"],
-                    ["SCAN", "0", "MATCH"], ["SCAN", "0", "TYPE", "nosuch", "COUNT", "10000"]):
+    for command in (["SCAN"], ["SCAN", "x"], ["SCAN", "0", "COUNT", "0"], ["SCAN", "0", "COUNT", "x"],
+                    ["SCAN", "0", "NOSUCH"], ["SCAN", "0", "MATCH"], ["SCAN", "0", "TYPE", "nosuch", "COUNT", "10000"]):
         assert known.compare([b"SCAN"], plain.ask(*command), proxy.ask(*command)), command
     proxy.close()

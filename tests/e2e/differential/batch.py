@@ -41,8 +41,8 @@ NOT_IN_TRANSACTIONS = ("WATCH", "PUBLISH", "SPUBLISH", "COMMAND")
 
 
 def make_transaction(maker, forms):
-    """On keys of one tag. Where a word put in by mistake may become a key, there are no mistakes: the proxy would refuse
-    the whole."""
+    """On keys of one tag. Where a word put in by mistake may become a key, there are no mistakes: the proxy would
+    refuse the whole."""
     random = maker.random
     tag = random.choice(maker.tags)
     watch = [Command([b"WATCH", b"{%b}s1" % tag], "WATCH")] if random.random() < 0.3 else []
@@ -54,12 +54,16 @@ def make_transaction(maker, forms):
     return [*watch, Command([b"MULTI"], "MULTI"), *queued, end]
 
 
+def tagged(line, tag):
+    parts = [re.sub(rb"^T(?=[a-z]\d$)", lambda _: b"{%b}" % tag, part) for part in line.encode().split()]
+    return Command(parts, line.split()[0])
+
+
 def make_batch(maker, forms, size, missing=()):
     """Commands to be sent one after another on one connection: some data first, then single commands and whole
     transactions, and data again now and then. missing: names of commands that are not served."""
     random = maker.random
-    data = [Command([re.sub(rb"^T(?=[a-z]\d$)", lambda _, tag=tag: b"{%b}" % tag, part) for part in line.encode().split()], line.split()[0])
-            for tag in maker.tags for line in DATA if line.split()[0] not in missing]
+    data = [tagged(line, tag) for tag in maker.tags for line in DATA if line.split()[0] not in missing]
     batch = random.sample(data, len(data) * 2 // 3)
     weights = [0.3 if form.name in BLOCKING or form.label.endswith("/block") else 1 if form.has_keys else 0.4
                for form in forms]

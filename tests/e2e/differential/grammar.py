@@ -16,13 +16,14 @@ INTEGERS = [0, 1, -1, 7, 100, 127, 128, -129, 255, 65536, 2**31, 2**32 + 1, 2**6
 FLOATS = [b"0", b"1", b"-1", b"1.5", b"3.0e3", b"-2.25", b"1e-7", b"0.1", b"123456789.123", b"inf", b"-inf", b"+inf",
           b"1e300", b"17179869184", b"-0"]
 # Instead of a number, and of a count of keys nothing that is one: the keys would be others then.
-BAD_NUMBERS = [b"-1", b"0", b"9223372036854775808", b"-9223372036854775809", b"1.5", b"nan", b"1e400", b"", b" 1", b"1 ",
-               b"+1", b"01", b"0x10", b"(1", b"text"]
+BAD_NUMBERS = [b"-1", b"0", b"9223372036854775808", b"-9223372036854775809", b"1.5", b"nan", b"1e400", b"", b" 1",
+               b"1 ", b"+1", b"01", b"0x10", b"(1", b"text"]
 
 ANY_SCRIPTS = [
     b"return 1", b"return {KEYS, ARGV}", b"return redis.call('TYPE', KEYS[1])", b"return redis.call('NOSUCH')",
     b"return {1, 'two', false, {ok='fine'}, 3.9}", b"return {err='MINE of my own'}", b"return redis.status_reply('S')",
-    b"return redis.pcall('INCR', KEYS[1])", b"syntax error here", b"error('raised')", b"return redis.call('GET', KEYS[1])",
+    b"return redis.pcall('INCR', KEYS[1])", b"syntax error here", b"error('raised')",
+    b"return redis.call('GET', KEYS[1])",
     b"return #ARGV", b"return redis.sha1hex(ARGV[1])", b"return cjson.encode({a=1})", b"return nil",
     b"redis.setresp(3); return redis.call('ZSCORE', KEYS[1], 'apple')", b"return {double=1.5}", b"return true",
 ]
@@ -96,7 +97,8 @@ def read_forms():
         forget = bool(tokens) and tokens[-1] == "!"
         tokens = tokens[:-1] if forget else tokens
         keys = [i for i, t in enumerate(tokens) if t in list(TYPES + "ek")]
-        several = any(t in ("sv", "nz", "nl", "nt", "nk") for t in tokens) or any(tokens[i + 1:i + 2] == ["+"] for i in keys)
+        several = any(t in ("sv", "nz", "nl", "nt", "nk") for t in tokens) or \
+            any(tokens[i + 1:i + 2] == ["+"] for i in keys)
         forms.append(Form(label, label.split("/")[0], _parse(list(tokens)), bool(keys) or several,
                           len(keys) == 1 and not several, forget))
     return forms
@@ -142,7 +144,8 @@ class Maker:
         return out
 
     def _spoil(self, command):
-        """Leaves out, adds or replaces an argument. What is put in carries the tag: as a key it is on the same member."""
+        """Leaves out, adds or replaces an argument. What is put in carries the tag: as a key it is on the same member
+        (unless its number is wrong)."""
         command.wrong = True
         arguments, junk = command.arguments, b"{" + self.tag + b"}junk"
         at = self.random.randrange(1, len(arguments)) if len(arguments) > 1 else 0
@@ -180,7 +183,9 @@ class Maker:
         return self.key(self.random.choice(TYPES))
 
     def make_e(self):
-        return self._key("l", self.tag) if self.random.random() < 0.05 else b"{%b}e%d" % (self.tag, self.random.randrange(2))
+        if self.random.random() < 0.05:
+            return self._key("l", self.tag)
+        return b"{%b}e%d" % (self.tag, self.random.randrange(2))
 
     def make_Kk(self):
         if self.fixed:

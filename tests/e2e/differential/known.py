@@ -11,7 +11,7 @@ from collections import Counter
 
 from .resp import parse
 
-# Comparators: (arguments, plain reply, proxy's reply) -> whether they agree. Replies are (kind, value) as of resp.parse.
+# Comparators: (arguments, plain reply, proxy's reply) -> whether they agree. Replies are (kind, value), by resp.parse.
 
 
 def unordered(_, plain, proxy):
@@ -91,7 +91,7 @@ def both_refuse(_, plain, proxy):
 
 
 def own(_, plain, proxy):
-    """The proxy answers for itself: anything but an error. Where Redis answers an error, so does the proxy, the same."""
+    """The proxy answers for itself: anything but an error. Where Redis answers one, so does the proxy, the same."""
     return plain[0] != "-" and proxy[0] != "-"
 
 
@@ -113,7 +113,8 @@ DIFFERENCES = {
     "ZRANDMEMBER": (same_form, RANDOM), "RANDOMKEY": (same_form, RANDOM), "LOLWUT": (same_kind, RANDOM),
     "TTL": (near(1), CLOCK), "PTTL": (near(2000), CLOCK), "EXPIRETIME": (near(1), CLOCK),
     "PEXPIRETIME": (near(2000), CLOCK), "XPENDING": (near(20000), CLOCK), "XINFO": (near(20000), CLOCK),
-    "XADD": (same_form, CLOCK), "OBJECT": (object_info, CLOCK), "TIME": (same_form, CLOCK), "LASTSAVE": (same_form, CLOCK),
+    "XADD": (same_form, CLOCK), "OBJECT": (object_info, CLOCK), "TIME": (same_form, CLOCK),
+    "LASTSAVE": (same_form, CLOCK),
     "MEMORY": (memory, "allocators round as they like, and each member has its own"),
     "SELECT": (both_refuse, "the error says how many databases there are"),
     "HELLO": (hello, "each connection has an id of its own"), "CLIENT": (own, OWN), "INFO": (own, OWN),
@@ -124,7 +125,8 @@ DIFFERENCES = {
 
 # Label -> why. The proxy's answer is an error, nothing is done, the connection lives.
 REFUSED = {
-    "CLUSTER": "a cluster of another kind", "DEBUG": "it reaches into one server", "MIGRATE": "moves keys behind the proxy's back",
+    "CLUSTER": "a cluster of another kind", "DEBUG": "it reaches into one server",
+    "MIGRATE": "moves keys behind the proxy's back",
     "SHUTDOWN": "administers one server", "REPLICAOF": "administers one server", "SLAVEOF": "administers one server",
     "MONITOR": "shows what other clients do", "SYNC": "replication", "PSYNC": "replication", "REPLCONF": "replication",
     "FAILOVER": "administers one server", "MODULE": "administers one server", "SAVE": "administers one server",
@@ -137,7 +139,8 @@ REFUSED = {
 }
 
 ELSEWHERE = {
-    "SCAN": "test_a_whole_scan", "MULTI": "transactions of make_batch()", "SUBSCRIBE": "dialogues", "PSUBSCRIBE": "dialogues",
+    "SCAN": "test_a_whole_scan", "MULTI": "transactions of make_batch()", "SUBSCRIBE": "dialogues",
+    "PSUBSCRIBE": "dialogues",
     "SSUBSCRIBE": "dialogues", "UNSUBSCRIBE": "dialogues", "PUNSUBSCRIBE": "dialogues", "SUNSUBSCRIBE": "dialogues",
     "QUIT": "dialogues", "RESET": "dialogues", "AUTH": "dialogues", "EVALSHA": "dialogues", "FCALL": "dialogues",
     "FCALL_RO": "dialogues", "CLIENT|REPLY": "dialogues", "CLIENT|PAUSE": "dialogues", "FUNCTION|LOAD": "dialogues",
@@ -148,14 +151,16 @@ NOT_YET = set("""
     BITOP COPY LCS MSETNX RENAME RENAMENX PFCOUNT/many PFMERGE GEOSEARCHSTORE
     GEORADIUS GEORADIUS/store GEORADIUSBYMEMBER GEORADIUSBYMEMBER/store
     SDIFF SDIFFSTORE SINTER SINTERCARD SINTERSTORE SMOVE SUNION SUNIONSTORE LMOVE LMPOP RPOPLPUSH
-    ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZRANGESTORE ZUNION ZUNIONSTORE SORT SORT/nosort SORT/store SORT_RO
+    ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZRANGESTORE ZUNION ZUNIONSTORE SORT SORT/nosort SORT/store
+    SORT_RO
     XREAD/one XREAD/many XREAD/block XREADGROUP/one XREADGROUP/many XREADGROUP/block
     BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN
     DISCARD EXEC UNWATCH WATCH
     EVAL/all EVAL/nokey EVAL/set EVAL_RO EVALSHA/absent EVALSHA_RO/absent SCRIPT/exists SCRIPT/load
     FCALL/absent FCALL_RO/absent FUNCTION/list
     PUBLISH SPUBLISH PUBSUB/channels PUBSUB/numpat PUBSUB/numsub PUBSUB/shardchannels PUBSUB/shardnumsub
-    CLIENT/getredir CLIENT/list CLIENT/noevict CLIENT/trackinginfo CLIENT/unpause COMMAND/getkeysandflags COMMAND/getmovable
+    CLIENT/getredir CLIENT/list CLIENT/noevict CLIENT/trackinginfo CLIENT/unpause COMMAND/getkeysandflags
+    COMMAND/getmovable
     CONFIG/get     DBSIZE KEYS/all RANDOMKEY LASTSAVE LOLWUT READONLY READWRITE ROLE SLOWLOG/len TIME WAIT
     CLIENT/caching CLIENT/kill CLIENT/tracking CLIENT/unblock COMMAND/help CONFIG/set CONFIG/resetstat
     FUNCTION/stats FUNCTION/kill FUNCTION/delete FUNCTION/dump FUNCTION/restore SCRIPT/kill SCRIPT/flush

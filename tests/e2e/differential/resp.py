@@ -30,7 +30,8 @@ class Connection:
         try:
             part = self.socket.recv(1 << 18)
         except TimeoutError:
-            raise Closed(f"no answer within {self.socket.gettimeout()} s, after {bytes(self.buffer[self.at:])[:80]!r}") from None
+            raise Closed(f"no answer within {self.socket.gettimeout()} s, "
+                         f"after {bytes(self.buffer[self.at:])[:80]!r}") from None
         except OSError as error:
             raise Closed(str(error)) from None
         if not part:
@@ -119,7 +120,8 @@ def quote(argument):
         return argument
     if not argument.strip(b" abcdefghijklmnopqrstuvwxyz"):
         return b"'" + argument + b"'"
-    return b'"' + b"".join(_ESCAPES.get(c) or (bytes([c]) if 32 <= c < 127 else b"\\x%02x" % c) for c in argument) + b'"'
+    plain = (_ESCAPES.get(c) or (bytes([c]) if 32 <= c < 127 else b"\\x%02x" % c) for c in argument)
+    return b'"' + b"".join(plain) + b'"'
 
 
 def encode_inline(arguments):
