@@ -4,7 +4,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from .grammar import Command
+from .grammar import READERS, Command
 from .known import compare, refused
 from .resp import Closed, Connection, encode, encode_inline, parse
 
@@ -228,6 +228,3 @@ READ_ALL = {
     b"+list\r\n": [[b"LRANGE", b"0", b"-1"]], b"+zset\r\n": [[b"ZRANGE", b"0", b"-1", b"WITHSCORES"]],
     b"+stream\r\n": [[b"XRANGE", b"-", b"+"], [b"XINFO", b"STREAM", b"FULL", b"COUNT", b"0"]],
 }
-
-READERS = set("ZUNION ZINTER ZDIFF SINTER SUNION SDIFF SINTERCARD ZINTERCARD PFCOUNT XREAD LCS MGET EXISTS TOUCH "
-              "EVAL_RO EVALSHA_RO FCALL_RO WATCH SORT_RO".split())

@@ -32,6 +32,10 @@ SET_SCRIPTS = [b"return redis.call('SET', KEYS[1], ARGV[1])",
                b"redis.call('APPEND', KEYS[1], ARGV[1]); return redis.call('STRLEN', KEYS[1])"]
 BLOCKING = {"BLMOVE", "BLMPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BZMPOP", "BZPOPMAX", "BZPOPMIN", "WAIT"}
 
+# Commands over several keys that change nothing.
+READERS = set("ZUNION ZINTER ZDIFF SINTER SUNION SDIFF SINTERCARD ZINTERCARD PFCOUNT XREAD LCS MGET EXISTS TOUCH "
+              "EVAL_RO EVALSHA_RO FCALL_RO WATCH SORT_RO".split())
+
 
 @dataclass
 class Form:
@@ -121,7 +125,7 @@ class Maker:
         command = Command([a if isinstance(a, bytes) else str(a).encode() for a in arguments], form.label)
         if not right:
             if self.random.random() < 0.07:
-                self._spoil(command)
+                self._spoil(command, form)
             command.inline = self.random.random() < 0.04 and sum(map(len, command.arguments)) < 8000 and \
                 command.arguments[0] != b""
         return command
@@ -143,7 +147,7 @@ class Maker:
                     out += self._sequence(self.random.choice(content))
         return out
 
-    def _spoil(self, command):
+    def _spoil(self, command, form):
         """Leaves out, adds or replaces an argument. What is put in carries the tag: as a key it is on the same member
         (unless its number is wrong)."""
         command.wrong = True
@@ -156,7 +160,8 @@ class Maker:
             name in ("ZUNION", "ZINTER", "ZDIFF", "SINTERCARD", "ZINTERCARD", "LMPOP", "ZMPOP", "ZUNIONSTORE",
                      "ZINTERSTORE", "ZDIFFSTORE", "COMMAND")
         choice = self.random.randrange(4)
-        if choice == 0 and at:
+        # Without one of its keys, a command would take the next word for one, and change what the proxy must refuse.
+        if choice == 0 and at and (form.one_key or not form.has_keys or form.name in READERS):
             del arguments[at]
         elif choice == 1:
             arguments.append(junk)
