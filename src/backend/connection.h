@@ -50,6 +50,7 @@ struct Orphan {
   std::uint64_t connection = 0;        // Connection::serial().
   std::uint64_t first_unanswered = 0;  // Count of commands answered before it broke.
   bool being_killed = false;           // By an errand whose answer is due.
+  bool lamented = false;               // That it could not be killed is in the log.
 };
 
 // What the connections to one member share, in both RESP versions and across changes of address.

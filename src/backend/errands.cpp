@@ -1,6 +1,7 @@
 #include "backend/errands.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "protocol/resp/value.h"
@@ -56,7 +57,10 @@ void Errands::over(std::uint64_t tag, bool killed, std::string_view problem) {
     return;
   }
   orphan->being_killed = false;
-  base::log(base::LogLevel::warning, "member {}: CLIENT KILL of our closed connection {} failed: {}",
+  if (std::exchange(orphan->lamented, true)) return;  // A drain asks again and again.
+  base::log(base::LogLevel::warning,
+            "member {}: CLIENT KILL of our closed connection {} failed: {}; a resize waits until the member "
+            "allows it",
             member->id, kill.client_id, problem);
 }
 

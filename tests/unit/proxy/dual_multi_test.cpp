@@ -285,6 +285,32 @@ TEST(DualMulti, ARollbackInTheMiddleTakesItBackToOld) {
   EXPECT_EQ(world.get("b", world.k(0)) + world.get("b", world.k(1)), "(nil)(nil)");
 }
 
+// Keys that it had pulled to NEW already are to be pulled back: what counted in one step counts no more.
+TEST(DualMulti, I6ARollbackAtAnyPointTakesItBackToOld) {
+  for (int turns = 0; turns < 14; ++turns) {
+    SCOPED_TRACE(turns);
+    DualRouter::Options options;
+    if (turns % 2 == 1) options.max_known_bytes = 0;  // Then only the operation itself remembers.
+    MultiWorld world(options);
+    ASSERT_EQ(world.run({"SET", world.k(0), "1"}), "+OK\r\n");
+    ASSERT_EQ(world.run({"SET", world.k(1), "2"}), "+OK\r\n");
+    world.hold_drain_dual();
+    // The second key's claim is another's, so that the first is pulled and the command not sent.
+    world.ask("b", {"SET", transfer::claim_key(world.k(1)), "somebody:1", "PX", "60"});
+    const auto block =
+        world.submit_block({{"INCR", world.k(0)}, {"INCR", world.k(1)}}, {world.k(0), world.k(1)});
+    int left = turns;
+    static_cast<void>(world.run_until([&] { return left-- <= 0; }));
+    world.rollback();
+    world.drain();
+    world.dual();
+    EXPECT_EQ(world.answer(block), "*2\r\n:2\r\n:3\r\n");
+    EXPECT_EQ(world.get("a", world.k(0)) + world.get("a", world.k(1)), "23");
+    EXPECT_EQ(world.get("b", world.k(0)) + world.get("b", world.k(1)), "(nil)(nil)");
+    EXPECT_FALSE(world.router->busy());
+  }
+}
+
 TEST(DualMulti, WhatKnownCannotHoldIsStillPulledOnce) {
   DualRouter::Options options;
   options.max_known_bytes = 0;
