@@ -179,12 +179,13 @@ std::size_t Ring::bytes() const noexcept {
   return points_.size() * sizeof(Point) + lines_.size() * sizeof(Line);
 }
 
-// Two passes over a block: ask for all its lines, then answer.
+// Two passes over a block: ask for all its lines, unless a near cache holds the index, then answer.
 void Ring::owners(std::span<const std::uint64_t> hashes, std::span<MemberIndex> owners) const noexcept {
-  constexpr std::size_t kBlock = 64;
+  constexpr std::size_t kBlock = 64, kNearLines = 4096;  // 256 KiB.
   for (std::size_t begin = 0; begin < hashes.size(); begin += kBlock) {
     const std::size_t end = std::min(hashes.size(), begin + kBlock);
-    for (std::size_t i = begin; i < end; ++i) __builtin_prefetch(&lines_[place(hashes[i]).line]);
+    for (std::size_t i = begin; i < end && line_count_ > kNearLines; ++i)
+      __builtin_prefetch(&lines_[place(hashes[i]).line]);
     for (std::size_t i = begin; i < end; ++i) owners[i] = owner(hashes[i]);
   }
 }
