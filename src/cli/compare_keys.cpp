@@ -45,8 +45,8 @@ Result<Keys> read_file(const std::string& path) {
     return line.empty() || out.set.add(line);
   };
   char part[1 << 16];
-  while (const std::size_t got = std::fread(part, 1, sizeof part, file.get())) {
-    std::string_view text(part, got);
+  while (std::feof(file.get()) == 0 && std::ferror(file.get()) == 0) {
+    std::string_view text(part, std::fread(part, 1, sizeof part, file.get()));
     for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       rest.append(text.substr(0, end));
       if (!take(rest)) return std::unexpected(too_many(where));

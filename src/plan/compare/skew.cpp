@@ -25,7 +25,9 @@ void prefixes_of(std::string_view key, Visit visit) {
   std::size_t at = 0;
   for (std::size_t depth = 0; depth < kMaxDepth; ++depth) {
     at = key.find_first_of(kSeparators, at);
-    if (at == std::string_view::npos || ++at == key.size() || at > kMaxPrefixBytes) return;
+    if (at == std::string_view::npos) return;
+    ++at;
+    if (at == key.size() || at > kMaxPrefixBytes) return;
     visit(depth, key.substr(0, at));
   }
 }

@@ -53,6 +53,7 @@ std::optional<double> peer_variance(const topology::Spec& spec, const placement:
   if (spec.placement.algorithm == "haproxy") {  // Its ring is held as twice as many arcs.
     constexpr double kPointsPerWeight = 16;
     std::vector<double> points;
+    points.reserve(count);
     for (const Member& member : spec.members) points.push_back(kPointsPerWeight * member.weight);
     return ring_variance(points) / 2;
   }

@@ -12,7 +12,6 @@
 namespace ringshift::plan::compare {
 namespace {
 
-using topology::Placement;
 using Options = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::size_t kTokensPerMember = 64;
@@ -122,6 +121,7 @@ Result<std::vector<Variant>> choose(const std::vector<Variant>& all, std::span<c
   for (const std::string& name : names) {
     if (std::ranges::any_of(all, [&](const Variant& variant) { return matches(variant, name); })) continue;
     std::vector<std::string_view> known;
+    known.reserve(all.size());
     for (const Variant& variant : all) known.push_back(variant.name);
     return fail(
         ErrorKind::invalid,

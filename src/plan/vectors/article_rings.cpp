@@ -1,5 +1,7 @@
 #include "plan/vectors/article_rings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -61,7 +63,8 @@ double max_by_min(const std::vector<std::uint64_t>& counts) {
 
 std::vector<std::string> names(const std::string& before, const std::string& after, int first, int count) {
   std::vector<std::string> out;
-  for (int i = 0; i < count; ++i) out.push_back(before + std::to_string(first + i) + after);
+  out.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) out.push_back(fmt::format("{}{}{}", before, first + i, after));
   return out;
 }
 

@@ -124,15 +124,15 @@ void js(const Place& seed, File& out) {
   expect_number(seed, "modulo_3_4_pct", moved.modulo, comparison);
 }
 
-// What its ring's points are made of is not known: every figure counts as asked, and none as matched.
+// What its ring's points are made of is not known, so there is nothing to compare its figures with.
 void python(const Place& seed, File& out) {
   Case& result = out.cases.emplace_back();
   result.name = "seed3_py";
   for (const char* name : {"before", "after_add", "moved_add_pct", "after_drop_node2", "moved_drop_pct"}) {
     const Node* figure = seed.node.find(name);
-    if (figure != nullptr) result.asked += figure->kind == Node::Kind::list ? figure->items.size() : 1;
+    if (figure != nullptr) result.not_computed += figure->kind == Node::Kind::list ? figure->items.size() : 1;
   }
-  result.problem = "not computed here: what the article's ring hashes for its points is not known";
+  result.problem = "what the article's ring hashes for its points is not known";
 }
 
 // "6->8": the share that hash % N moves, over evenly spread hashes: 1 - min(N, M) / lcm(N, M).

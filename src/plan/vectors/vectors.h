@@ -23,7 +23,10 @@ struct Case {
   std::string name;
   std::uint64_t asked = 0;    // Recorded answers.
   std::uint64_t matched = 0;  // Those that we give too.
-  std::string problem;        // "" when all match: the first mismatch, or why the case cannot be computed.
+  // Recorded figures of a program whose computation is not known to us: neither asked nor matched, and said
+  // so in `problem`.
+  std::uint64_t not_computed = 0;
+  std::string problem;  // "" when all match: the first mismatch, or why the case cannot be computed.
   // Our own answers, for a recording by us.
   struct Answer {
     std::string pointer;  // Where in the file it stands (RFC 6901).
