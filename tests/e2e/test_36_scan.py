@@ -130,13 +130,22 @@ def test_flush_needs_the_flag_and_no_resize(make_cluster):
 
 
 def test_a_member_that_joins_has_the_scripts(make_cluster):
+    """While it joins, too: no NOSCRIPT, and each call counts once."""
     cluster = make_cluster(members=4, proxies=1).start()
     client = cluster.client()
     script = client.script_load("return redis.call('INCR', KEYS[1])")
-    cluster.add_member()
-    five = cluster.write_spec()
-    cluster.resize_start(five)
-    names = [f"counter:{i}" for i in range(100)]
+    names = [f"counter:{i}" for i in range(400)]
     for name in names:
         assert client.evalsha(script, 1, name) == 1
-    assert cluster.census()["cache-5"], "some of them are on the new member"
+    cluster.add_member()
+    five = cluster.write_spec(limits={**SLOW, "move_keys_per_second": 100})
+    cluster.resize_start(five, wait=False)
+    rounds = 1
+    while rounds == 1 or cluster.status()["state"] in ("preparing", "running"):
+        rounds += 1
+        for name in names:
+            assert client.evalsha(script, 1, name) == rounds
+    assert rounds > 2
+    cluster.wait_resized()
+    cluster.assert_placed(five)
+    assert len(cluster.census()["cache-5"]) > 30, "some of them are on the new member"
