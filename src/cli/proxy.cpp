@@ -166,6 +166,8 @@ void add_proxy(CLI::App& app) {
   command->add_option("--max-clients", options.max_clients, "More are refused")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}))
       ->capture_default_str();
+  command->add_flag("--allow-flush", options.allow_flush,
+                    "Serve FLUSHALL and FLUSHDB, which empty every member");
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

@@ -9,11 +9,15 @@
 #include "proxy/blocked.h"
 #include "proxy/fan_out.h"
 #include "proxy/local_commands.h"
+#include "proxy/random_key.h"
 #include "proxy/replies.h"
+#include "proxy/scan.h"
+#include "proxy/scripts.h"
 #include "proxy/served.h"
 #include "proxy/session.h"
 #include "proxy/split.h"
 #include "proxy/upstream.h"
+#include "proxy/wait.h"
 
 namespace ringshift::proxy {
 namespace {
@@ -32,6 +36,10 @@ const Command* const kMulti = protocol::resp::find_command("multi");
 const Command* const kExec = protocol::resp::find_command("exec");
 const Command* const kDiscard = protocol::resp::find_command("discard");
 const Command* const kWatch = protocol::resp::find_command("watch");
+const Command* const kEval = protocol::resp::find_command("eval");
+const Command* const kEvalRo = protocol::resp::find_command("eval_ro");
+const Command* const kEvalsha = protocol::resp::find_command("evalsha");
+const Command* const kEvalshaRo = protocol::resp::find_command("evalsha_ro");
 const Command* const kUnwatch = protocol::resp::find_command("unwatch");
 
 KeyAccess access_of(const Command& command) {
@@ -76,7 +84,7 @@ Session::Outcome Session::dispatch() {
       outcome = dispatch_blocking(*command);
       break;
     case Handling::fan_out:
-      dispatch_fan_out(*command);
+      outcome = dispatch_fan_out(*command);
       break;
     default:
       refuse(unsupported(*command, why_not_served(*command)));
@@ -175,26 +183,40 @@ Session::Outcome Session::dispatch_blocking(const Command& command) {
   return Outcome::done;
 }
 
-void Session::dispatch_fan_out(const Command& command) {
-  if (!served(command)) {
-    refuse(unsupported(command, why_not_served(command)));
-    return;
-  }
-  if (command.fan_out == protocol::resp::FanOut::any) {
-    send_block(any_member(worker_), parser_.raw(), 1, {});
-    return;
-  }
-  if (command.fan_out == protocol::resp::FanOut::flush) {
-    if (const std::string_view why = why_no_flush(); !why.empty()) {
-      refuse(why);
-      return;
-    }
+Session::Outcome Session::dispatch_fan_out(const Command& command) {
+  using protocol::resp::FanOut;
+  switch (command.fan_out) {
+    case FanOut::any:
+      send_block(any_member(worker_), parser_.raw(), 1, {});
+      return Outcome::done;
+    case FanOut::scan:
+      ScanStep::run(*this, parser_);
+      return Outcome::done;
+    case FanOut::random:
+      RandomKey::run(*this);
+      return Outcome::done;
+    case FanOut::any_ok:
+      KillScript::run(*this, parser_);
+      return Outcome::done;
+    case FanOut::wait:
+      if (in_flight() > 0) return Outcome::not_now;
+      WaitAll::run(*this, parser_);
+      return Outcome::done;
+    case FanOut::flush:
+      if (const std::string_view why = why_no_flush(); !why.empty()) {
+        refuse(why);
+        return Outcome::done;
+      }
+      break;
+    default:
+      break;
   }
   const std::uint64_t number = take_number();
-  auto owned = std::make_unique<FanOut>(*this, number, command.fan_out);
-  FanOut& fan_out = *owned;
+  auto owned = std::make_unique<proxy::FanOut>(*this, number, command.fan_out);
+  proxy::FanOut& fan_out = *owned;
   slot(number).task = std::move(owned);
   fan_out.start(member_command(command, parser_));
+  return Outcome::done;
 }
 
 std::string_view Session::why_no_flush() const {
@@ -267,6 +289,11 @@ void Session::dispatch_many_keys(const Command& command) {
   }
   // It touches no key, or is an error that any member knows.
   if (located.keys.empty()) located.where = any_member(worker_);
+  if (&command == kEvalsha || &command == kEvalshaRo) {
+    ScriptCall::run(*this, parser_, std::move(located));
+    return;
+  }
+  if (&command == kEval || &command == kEvalRo) worker_.scripts().remember(parser_.argument(1), false);
   send_block(located.where, parser_.raw(), 1, std::move(located.keys));
 }
 

@@ -1,5 +1,8 @@
 #include "proxy/fan_out.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "protocol/resp/value.h"
@@ -15,6 +18,12 @@ using protocol::resp::Value;
 using Kind = protocol::resp::FanOut;
 
 namespace {
+
+bool is_script(const std::vector<Value>& words, std::string_view subcommand) {
+  using protocol::resp::equals_ignoring_case;
+  return words.size() >= 2 && equals_ignoring_case(words[0].text, "script") &&
+         equals_ignoring_case(words[1].text, subcommand);
+}
 
 constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
 
@@ -48,6 +57,12 @@ FanOut::FanOut(Session& session, std::uint64_t number, Kind kind)
 
 void FanOut::start(std::string_view command) {
   command_ = command;
+  if (kind_ == Kind::all_ok) {
+    if (const auto decoded = protocol::resp::decode(command_);
+        decoded && *decoded && is_script((*decoded)->value.items, "flush")) {
+      session_.worker().scripts().clear();
+    }
+  }
   if (kind_ == Kind::concat) {
     for (const auto& upstream : session_.worker().upstreams()) {
       if (upstream->snapshot().topology().resize) rounds_left_ = 2;
@@ -60,17 +75,21 @@ void FanOut::ask_all() {
   // Counted first: nothing answers from inside send(), but the count must be right when the first one does.
   for (const auto& upstream : session_.worker().upstreams())
     waiting_ += upstream->snapshot().members().size();
+  members_.clear();
   for (const auto& upstream : session_.worker().upstreams()) {
     const std::size_t members = upstream->snapshot().members().size();
     for (topology::MemberIndex member = 0; member < members; ++member) {
-      upstream->pool().at(member, resp_).send(command_, *this, 0);
+      const std::uint64_t tag = members_.size();
+      members_.push_back(upstream->snapshot().members()[member].id);
+      upstream->pool().at(member, resp_).send(command_, *this, tag);
     }
   }
 }
 
-void FanOut::on_reply(std::uint64_t, std::string_view raw) {
+void FanOut::on_reply(std::uint64_t tag, std::string_view raw) {
   if (raw.starts_with('-')) {
     session_.worker().counters().add(telemetry::Counter::errors_member);
+    failed_on_.push_back(members_[tag]);
     if (error_.empty()) error_ = raw;
   } else {
     some_ok_ = true;
@@ -79,8 +98,9 @@ void FanOut::on_reply(std::uint64_t, std::string_view raw) {
   if (--waiting_ == 0) round_done();
 }
 
-void FanOut::on_failure(std::uint64_t, const Failure& failure) {
+void FanOut::on_failure(std::uint64_t tag, const Failure& failure) {
   session_.count_failure(failure.kind);
+  failed_on_.push_back(members_[tag]);
   if (error_.empty()) error_ = failure_reply(failure);
   if (--waiting_ == 0) round_done();
 }
@@ -123,9 +143,13 @@ void FanOut::take_flags(std::string_view raw) {
     return;
   }
   const std::vector<Value>& items = (*decoded)->value.items;
-  if (flags_.empty()) flags_.assign(items.size(), true);
+  if (flags_.empty()) {
+    flags_.assign(items.size(), true);
+    any_flags_.assign(items.size(), false);
+  }
   for (std::size_t i = 0; i < items.size() && i < flags_.size(); ++i) {
     flags_[i] = flags_[i] && items[i].integer != 0;
+    any_flags_[i] = any_flags_[i] || items[i].integer != 0;
   }
 }
 
@@ -134,9 +158,37 @@ void FanOut::round_done() {
   session_.task_done(number_, answer());  // Destroys this.
 }
 
-std::string FanOut::answer() const {
-  if (kind_ == Kind::any_ok && some_ok_) return first_reply_;
-  if (!error_.empty()) return error_;
+// "ERR ..." of some members, while the others have done it.
+std::string FanOut::partial_error() const {
+  std::string_view text = error_;
+  text.remove_suffix(2);
+  return fmt::format("{} (on {} of {} members: {}; the others have done it)\r\n", text, failed_on_.size(),
+                     members_.size(), fmt::join(failed_on_, ", "));
+}
+
+// What a member has not got and the cache has is loaded there when it is called, so it exists. What was seen
+// in an EVAL alone has not proved to compile unless a member has it.
+void FanOut::look_at_scripts() {
+  const auto decoded = protocol::resp::decode(command_);
+  if (!decoded || !*decoded) return;
+  const std::vector<Value>& words = (*decoded)->value.items;
+  ScriptCache& scripts = session_.worker().scripts();
+  if (kind_ == Kind::merge_exists) {
+    for (std::size_t i = 0; i < flags_.size() && i + 2 < words.size(); ++i) {
+      if (flags_[i]) continue;
+      const auto known = scripts.find(words[i + 2].text);
+      flags_[i] = known && (known->loaded || any_flags_[i]);
+    }
+  } else if (words.size() == 3 && is_script(words, "load")) {
+    scripts.remember(words[2].text, true);
+  }
+}
+
+std::string FanOut::answer() {
+  if (some_ok_ && (kind_ == Kind::merge_exists || kind_ == Kind::same)) look_at_scripts();
+  if (!error_.empty()) {
+    return some_ok_ && (kind_ == Kind::same || kind_ == Kind::all_ok) ? partial_error() : error_;
+  }
   std::string out;
   switch (kind_) {
     case Kind::sum:

@@ -1,8 +1,9 @@
 // A command that every member is asked, and the one answer made of theirs: DBSIZE, KEYS, SCRIPT LOAD, ...
 //
-// A member that fails makes the whole answer an error: a part of the truth would look like all of it. Keys
-// that begin with rs: are ours and are not shown. While a resize moves keys, one that moved between two
-// members' answers could be missed, so the members of KEYS are asked twice; each key is shown once.
+// A member that fails makes the whole answer an error: a part of the truth would look like all of it. The
+// error of a command that changed something on the other members says on which it failed. Keys that begin
+// with rs: are ours and are not shown. While a resize moves keys, one that moved between two members' answers
+// could be missed, so the members of KEYS are asked twice; each key is shown once.
 //
 // DBSIZE counts what the members say at slightly different moments: a key that moves just then may be counted
 // twice or not at all.
@@ -43,7 +44,10 @@ class FanOut final : public Task {
   void take_keys(std::string_view raw);
   void take_flags(std::string_view raw);
   void round_done();
-  [[nodiscard]] std::string answer() const;
+  void failed_on(std::uint64_t member);
+  [[nodiscard]] std::string answer();
+  [[nodiscard]] std::string partial_error() const;
+  void look_at_scripts();
 
   Session& session_;
   const std::uint64_t number_;
@@ -56,7 +60,9 @@ class FanOut final : public Task {
   bool some_ok_ = false;
   std::string first_reply_, error_;
   std::unordered_set<std::string> keys_;
-  std::vector<bool> flags_;
+  std::vector<bool> flags_;                       // Of SCRIPT EXISTS: every member has it;
+  std::vector<bool> any_flags_;                   // some member has it.
+  std::vector<std::string> members_, failed_on_;  // Ids.
 };
 
 }  // namespace ringshift::proxy

@@ -6,7 +6,6 @@ namespace ringshift::proxy {
 namespace {
 
 using protocol::resp::Command;
-using protocol::resp::FanOut;
 using protocol::resp::Handling;
 using protocol::resp::LocalCommand;
 
@@ -37,14 +36,12 @@ bool served(const Command& command) noexcept {
     case Handling::split_count:
     case Handling::transaction:
     case Handling::blocking:
+    case Handling::fan_out:
       return true;
     case Handling::local:
       return answered(command);
     case Handling::container:
       return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);
-    case Handling::fan_out:
-      return command.fan_out != FanOut::scan && command.fan_out != FanOut::random &&
-             command.fan_out != FanOut::wait;
     case Handling::undecided:
     case Handling::pubsub:
     case Handling::unsupported:
@@ -57,8 +54,6 @@ std::string_view why_not_served(const Command& command) noexcept {
   switch (command.handling) {
     case Handling::pubsub:
       return "publish and subscribe are not served by this version";
-    case Handling::fan_out:
-      return "commands of all members are not served by this version";
     case Handling::local:
       if (command.local == LocalCommand::auth)
         return "there are no passwords; remove it from the client's configuration";

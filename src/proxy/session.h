@@ -42,6 +42,17 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
 
   // From a task: the whole answer to command `number`. Destroys the task.
   void task_done(std::uint64_t number, std::string_view answer);
+  // For a task that begins: its number, and the slot that owns it from then on.
+  std::uint64_t take_number();
+  void hold_task(std::uint64_t number, std::unique_ptr<Task> task) { slot(number).task = std::move(task); }
+  // Nothing was read behind command `number`; and then nothing will be until it is answered.
+  [[nodiscard]] bool is_last(std::uint64_t number) const noexcept { return number + 1 == tail_; }
+  void hold_back() noexcept { alone_ = true; }
+  // take_alone() for one that may wait long: the client is still heard leaving.
+  std::uint64_t take_waiting() {
+    blocked_ = true;
+    return take_alone();
+  }
   // From the transaction. The next command's answer, known at once:
   void answer_now(std::string_view text);
   void refuse(std::string_view error);  // `error` without its line end.
@@ -88,7 +99,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   Outcome dispatch_local(const protocol::resp::Command& command);
   Outcome dispatch_transaction(const protocol::resp::Command& command);
   Outcome dispatch_blocking(const protocol::resp::Command& command);
-  void dispatch_fan_out(const protocol::resp::Command& command);
+  Outcome dispatch_fan_out(const protocol::resp::Command& command);
   [[nodiscard]] std::string_view why_no_flush() const;
   void dispatch_many_keys(const protocol::resp::Command& command);
   [[nodiscard]] bool queued_in_transaction(const protocol::resp::Command& command);
@@ -98,7 +109,6 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void send_parts(const protocol::resp::Command& command, std::vector<std::uint32_t> part_of_key);
   [[nodiscard]] bool between_members(Upstream& upstream, const topology::Route& route, std::string_view key);
 
-  std::uint64_t take_number();
   void advance();
   [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return static_cast<std::size_t>(tail_ - head_); }

@@ -35,6 +35,8 @@ bool fits_in_a_block(const Command& command) {
              command.local == LocalCommand::time;
     case Handling::transaction:
       return command.name == "unwatch";
+    case Handling::fan_out:
+      return command.fan_out == FanOut::wait;  // Answers at once, with the replicas of its member.
     default:
       return false;
   }

@@ -39,6 +39,9 @@ class Upstream final : private backend::Look {
 
   [[nodiscard]] const std::string& name() const noexcept { return cluster_.name; }
   [[nodiscard]] const topology::Snapshot& snapshot() const noexcept { return *snapshot_; }
+  [[nodiscard]] const std::shared_ptr<const topology::Snapshot>& shared_snapshot() const noexcept {
+    return snapshot_;
+  }
   [[nodiscard]] backend::Pool& pool() noexcept { return *pool_; }
   [[nodiscard]] DualRouter& dual() noexcept { return *dual_; }
 

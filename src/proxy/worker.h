@@ -13,6 +13,8 @@
 #include "net/listener.h"
 #include "net/loop.h"
 #include "proxy/proxy.h"
+#include "proxy/scan_state.h"
+#include "proxy/script_cache.h"
 #include "proxy/split.h"
 #include "proxy/upstream.h"
 #include "telemetry/counters.h"
@@ -30,6 +32,8 @@ struct Shared {
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> last_client_id{0};
   std::atomic<std::size_t> clients{0};
+  ScanTable scans;
+  ScriptCache scripts;
   std::function<telemetry::Totals()> stats;
   // A worker has applied this version of a cluster's topology.
   std::function<void(std::size_t worker, std::size_t cluster, topology::Version)> applied;
@@ -61,6 +65,8 @@ class Worker final {
   }
   [[nodiscard]] net::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] const Shared& shared() const noexcept { return shared_; }
+  [[nodiscard]] ScanTable& scans() noexcept { return shared_.scans; }
+  [[nodiscard]] ScriptCache& scripts() noexcept { return shared_.scripts; }
   [[nodiscard]] const Options& options() const noexcept { return shared_.options; }
   [[nodiscard]] telemetry::Counters& counters() noexcept { return counters_; }
   [[nodiscard]] const telemetry::Counters& counters() const noexcept { return counters_; }

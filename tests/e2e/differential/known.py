@@ -156,17 +156,14 @@ NOT_YET = set("""
     XREAD/one XREAD/many XREAD/block XREADGROUP/one XREADGROUP/many XREADGROUP/block
     BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN
     DISCARD EXEC UNWATCH WATCH
-    EVAL/all EVAL/nokey EVAL/set EVAL_RO EVALSHA/absent EVALSHA_RO/absent SCRIPT/exists SCRIPT/load
-    FCALL/absent FCALL_RO/absent FUNCTION/list
     PUBLISH SPUBLISH PUBSUB/channels PUBSUB/numpat PUBSUB/numsub PUBSUB/shardchannels PUBSUB/shardnumsub
     CLIENT/getredir CLIENT/list CLIENT/noevict CLIENT/trackinginfo CLIENT/unpause COMMAND/getkeysandflags
     COMMAND/getmovable
-    CONFIG/get     DBSIZE KEYS/all RANDOMKEY LASTSAVE LOLWUT READONLY READWRITE ROLE SLOWLOG/len TIME WAIT
+    CONFIG/get LASTSAVE LOLWUT READONLY READWRITE ROLE SLOWLOG/len TIME
     CLIENT/caching CLIENT/kill CLIENT/tracking CLIENT/unblock COMMAND/help CONFIG/set CONFIG/resetstat
-    FUNCTION/stats FUNCTION/kill FUNCTION/delete FUNCTION/dump FUNCTION/restore SCRIPT/kill SCRIPT/flush
     LATENCY/doctor LATENCY/graph LATENCY/histogram LATENCY/history LATENCY/latest LATENCY/reset
     MEMORY/doctor MEMORY/mallocstats MEMORY/purge MEMORY/stats SLOWLOG/get SLOWLOG/reset
-    CLIENT/help CONFIG/help FUNCTION/help LATENCY/help MEMORY/help OBJECT/help PUBSUB/help SCRIPT/help SLOWLOG/help
+    CLIENT/help CONFIG/help LATENCY/help MEMORY/help OBJECT/help PUBSUB/help SLOWLOG/help
     XGROUP/help XINFO/help
 """.split())
 
@@ -198,7 +195,6 @@ NOT_YET_DIALOGUES = set("""
     xread-woken xreadgroup-woken
     subscribe subscribe-any-channel psubscribe subscribed-twice ssubscribe unsubscribe-from-nothing
     subscribed-and-other-commands subscribed-and-reset subscribed-and-quit publish-in-a-transaction order-of-messages
-    script-by-sha script-without-keys function script-replicated-to-all
     client-reply auth-without-passwords client-pause
 """.split())
 

@@ -1,0 +1,189 @@
+#include "proxy/scripts.h"
+
+#include <utility>
+
+#include "net/stream.h"
+#include "protocol/resp/value.h"
+#include "proxy/replies.h"
+#include "proxy/session.h"
+#include "proxy/upstream.h"
+
+namespace ringshift::proxy {
+
+using protocol::resp::CommandParser;
+
+namespace {
+
+// Whole, so that a script's own error that begins like it is not taken for it.
+constexpr std::string_view kNoScript = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+
+}  // namespace
+
+// --- EVALSHA -----------------------------------------------------------------------------------------------
+
+void ScriptCall::run(Session& session, const CommandParser& arguments, CommandKeys located) {
+  const std::uint64_t number = session.take_number();
+  auto owned = std::make_unique<ScriptCall>(session, number, std::move(located.keys), arguments.raw(),
+                                            arguments.argument(1));
+  ScriptCall& call = *owned;
+  session.hold_task(number, std::move(owned));
+  call.send(located.where, call.command_, 1);
+}
+
+ScriptCall::ScriptCall(Session& session, std::uint64_t number, std::vector<std::string> keys,
+                       std::string_view command, std::string_view sha)
+    : session_(session),
+      number_(number),
+      resp_(session.resp()),
+      keys_(std::move(keys)),
+      command_(command),
+      sha_(sha) {}
+
+void ScriptCall::send(const Destination& where, std::string bytes, std::size_t count) {
+  if (where.settled) {
+    where.upstream->pool().at(where.member, resp_).send_block(bytes, count, *this, 0);
+    return;
+  }
+  where.upstream->dual().submit_multi({.bytes = std::move(bytes),
+                                       .count = count,
+                                       .keys = keys_,
+                                       .member = where.upstream->snapshot().members()[where.member].id,
+                                       .resp = resp_,
+                                       .sink = this,
+                                       .tag = 0});
+}
+
+void ScriptCall::on_reply(std::uint64_t, std::string_view raw) {
+  if (only_loading_) return session_.task_done(number_, kNoScript);
+  if (raw == kNoScript && !loaded_ && load_and_send_again()) return;
+  if (raw.starts_with('-')) session_.worker().counters().add(telemetry::Counter::errors_member);
+  session_.task_done(number_, raw);
+}
+
+bool ScriptCall::load_and_send_again() {
+  const auto known = session_.worker().scripts().find(sha_);
+  if (!known) return false;
+  std::string_view error;
+  const Destination where = locate_again(session_.worker(), keys_, error);
+  if (!error.empty()) return false;  // The members changed; the client may try again.
+  loaded_ = true;
+  only_loading_ = !session_.is_last(number_);
+  std::string block;
+  protocol::resp::append_command(block, {"SCRIPT", "LOAD", known->script});
+  if (!only_loading_) {
+    block += command_;
+    session_.hold_back();
+  }
+  send(where, std::move(block), only_loading_ ? 1 : 2);
+  return true;
+}
+
+void ScriptCall::on_failure(std::uint64_t, const backend::Failure& failure) {
+  if (only_loading_) return session_.task_done(number_, kNoScript);
+  session_.count_failure(failure.kind);
+  session_.task_done(number_, failure_reply(failure));
+}
+
+// --- SCRIPT KILL
+// ---------------------------------------------------------------------------------------------
+
+// One member's connection.
+class KillScript::Asked final : public net::StreamHandler {
+ public:
+  Asked(KillScript& kill, std::uint64_t tag, std::string member)
+      : kill_(kill), tag_(tag), member_(std::move(member)) {}
+  void start(net::Loop& loop, std::string_view address, std::chrono::milliseconds timeout) {
+    stream_ = net::Stream::connect(loop, address, timeout, *this);
+  }
+  // False when it has its answer. Else *this may be gone.
+  bool give_up(std::string_view why) {
+    if (done_) return false;
+    done_ = true;
+    stream_.reset();
+    kill_.on_failure(tag_, {backend::Failure::Kind::unknown, member_, why});
+    return true;
+  }
+
+ private:
+  void on_connected() override {
+    stream_->append(kill_.command_);
+    stream_->flush();
+  }
+  std::size_t on_data(std::string_view bytes) override {
+    const std::size_t end = bytes.find("\r\n");  // Its answers are lines.
+    if (end == std::string_view::npos || done_) return 0;
+    done_ = true;
+    kill_.on_reply(tag_, bytes.substr(0, end + 2));  // May destroy *this.
+    return 0;
+  }
+  void on_end() override { static_cast<void>(give_up("closed by the member")); }
+  void on_closed(std::string_view reason) override { static_cast<void>(give_up(std::string(reason))); }
+
+  KillScript& kill_;
+  const std::uint64_t tag_;
+  const std::string member_;
+  bool done_ = false;
+  std::unique_ptr<net::Stream> stream_;
+};
+
+void KillScript::run(Session& session, const CommandParser& arguments) {
+  const std::uint64_t number = session.take_number();
+  auto owned = std::make_unique<KillScript>(session, number, arguments.raw());
+  KillScript& kill = *owned;
+  session.hold_task(number, std::move(owned));
+  kill.start();
+}
+
+KillScript::KillScript(Session& session, std::uint64_t number, std::string_view command)
+    : session_(session), number_(number), command_(command) {}
+KillScript::~KillScript() = default;
+
+void KillScript::start() {
+  Worker& worker = session_.worker();
+  const auto timeout = worker.options().request_timeout;
+  for (const auto& upstream : worker.upstreams()) waiting_ += upstream->snapshot().members().size();
+  for (const auto& upstream : worker.upstreams()) {
+    for (const topology::Member& member : upstream->snapshot().members()) {
+      asked_.push_back(std::make_unique<Asked>(*this, asked_.size(), member.id));
+      asked_.back()->start(worker.loop(), member.address, timeout);
+    }
+  }
+  deadline_ = worker.loop().timer([this] {
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      const bool last = waiting_ == 1;
+      if (asked_[i]->give_up("timed out") && last) return;  // That was the end of this.
+    }
+  });
+  deadline_->arm(timeout);
+}
+
+void KillScript::on_reply(std::uint64_t, std::string_view raw) {
+  if (!raw.starts_with('-')) {
+    ok_ = raw;
+  } else if (error_.empty()) {
+    error_ = raw;
+  }
+  one_done();
+}
+
+void KillScript::on_failure(std::uint64_t, const backend::Failure& failure) {
+  session_.count_failure(failure.kind);
+  if (error_.empty()) error_ = failure_reply(failure);
+  one_done();
+}
+
+void KillScript::one_done() {
+  if (--waiting_ == 0) finish();
+}
+
+void KillScript::finish() {
+  const std::string answer = ok_.empty() ? error_ : ok_;
+  session_.task_done(number_, answer);
+}
+
+void KillScript::abandon() {
+  ok_.clear();
+  finish();
+}
+
+}  // namespace ringshift::proxy
