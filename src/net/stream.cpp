@@ -118,8 +118,8 @@ void Stream::begin_connect(std::string_view address, std::chrono::milliseconds t
   if (!endpoint) return close_later(endpoint.error().message);
   connecting_->host = endpoint->host;
   connecting_->timeout = loop_.timer([this, timeout] {
-    close_later("connecting to " + connecting_->address + " timed out after " +
-                std::to_string(timeout.count()) + " ms");
+    close_later((tls_ ? "TLS handshake with " : "connecting to ") + connecting_->address +
+                " timed out after " + std::to_string(timeout.count()) + " ms");
   });
   connecting_->timeout->arm(timeout);
   if (Result<SocketAddress> at_once = literal(*endpoint)) {

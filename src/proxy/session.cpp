@@ -22,8 +22,8 @@ bool is_nil(std::string_view raw) noexcept { return raw.starts_with("$-1") || ra
 
 }  // namespace
 
-Session::Session(Worker& worker, int fd, std::uint64_t id)
-    : worker_(worker), id_(id), stream_(net::Stream::adopt(worker.loop(), fd, *this)) {}
+Session::Session(Worker& worker, int fd, std::uint64_t id, const net::TlsContext* tls)
+    : worker_(worker), id_(id), stream_(net::Stream::adopt(worker.loop(), fd, *this, tls)) {}
 
 Session::~Session() = default;
 
