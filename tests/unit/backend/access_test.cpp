@@ -149,8 +149,9 @@ TEST_F(AccessTest, SendsThePassword) {
 }
 
 TEST_F(AccessTest, SendsTheUser) {
-  RedisProcess redis(
-      {"--user", std::string("rs on >") + kPassword + " ~* &* +@all", "--user", "default off"});
+  RedisProcess redis;
+  const std::string user = std::string("ACL SETUSER rs on >") + kPassword + " ~* &* +@all";
+  ASSERT_EQ(redis.command(user), "+OK\r\n");
   const auto access = make({.user = "rs", .password = kPassword});
   open_at(redis.address(), access);
   EXPECT_EQ(ask({"ACL", "WHOAMI"}).raw, "$2\r\nrs\r\n");
