@@ -184,6 +184,7 @@ def test_client_certificates(make_cluster, ca):
     port = tls_port(proxy)
     with pytest.raises((redis.ConnectionError, ssl.SSLError)):
         tls_client(ca, port).ping()
+    wait_until("the log says why", lambda: "peer did not return a certificate" in proxy.errors())
     assert tls_client(ca, port, ssl_certfile=ca["client.pem"], ssl_keyfile=ca["client.key"]).ping()
 
 
