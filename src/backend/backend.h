@@ -123,8 +123,11 @@ class Look {
   virtual void confirm(std::function<void(bool)> done) = 0;
 };
 
+class MemberAccess;
+
 struct Options {
-  std::string name;  // For CLIENT SETNAME: "rs:<router id>".
+  std::shared_ptr<const MemberAccess> access;  // Null: plain, without a password.
+  std::string name;                            // For CLIENT SETNAME: "rs:<router id>".
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds request_timeout{1000};
   std::size_t max_queued_bytes = 64U << 20;  // Unsent output of one connection.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/access.h"
 #include "backend/connection.h"
 #include "base/log.h"
 
@@ -20,7 +21,8 @@ base::Duration backoff(int failed_attempts, std::mt19937_64& random) {
 void Connection::connect() {
   state_ = State::connecting;
   second_round_ = false;
-  stream_ = net::Stream::connect(shared_.loop, address_, shared_.options.connect_timeout, *this);
+  stream_ = net::Stream::connect(shared_.loop, address_, shared_.options.connect_timeout, *this,
+                                 shared_.options.access ? shared_.options.access->tls() : nullptr);
 }
 
 void Connection::rest() {
@@ -48,7 +50,8 @@ void Connection::timer_fired() {
 void Connection::on_connected() {
   state_ = State::greeting;
   timer_->arm(shared_.options.connect_timeout);
-  handshake_.emplace(resp_, shared_.options.name, shared_.look != nullptr);
+  handshake_.emplace(resp_, shared_.options.name, shared_.look != nullptr,
+                     shared_.options.access ? shared_.options.access->credentials() : Credentials{});
   stream_->append(handshake_->first_round());
   stream_->flush();
 }

@@ -20,7 +20,12 @@ std::string run_id_of(std::string_view info) {
 
 }  // namespace
 
-Handshake::Handshake(Resp resp, std::string_view name, bool with_look) : with_look_(with_look) {
+Handshake::Handshake(Resp resp, std::string_view name, bool with_look, const Credentials& credentials)
+    : with_look_(with_look) {
+  if (!credentials.password.empty()) {
+    append_auth(first_round_, credentials);
+    steps_.push_back({Kind::auth});
+  }
   if (resp == Resp::v3) {
     append_command(first_round_, {"HELLO", "3"});
     steps_.push_back({Kind::hello});
@@ -68,6 +73,13 @@ Status Handshake::on_reply(std::string_view raw) {
     }
     return {};
   }
+  if (value.is_error() && step.kind == Kind::auth) {
+    if (!auth_refused(value.text)) return {};
+    return fail(ErrorKind::denied, "the member refuses our password: " + value.text);
+  }
+  if (value.is_error() && value.text.starts_with("NOAUTH")) {
+    return fail(ErrorKind::denied, "the member wants a password (--member-password-file): " + value.text);
+  }
   if (value.is_error()) {
     if (step.kind == Kind::hello || with_look_) return fail(ErrorKind::retryable, std::move(value.text));
     return {};
@@ -83,6 +95,7 @@ Status Handshake::on_reply(std::string_view raw) {
     case Kind::stamp:
       if (!value.is_null()) stamp_ = std::move(value.text);
       break;
+    case Kind::auth:
     case Kind::hello:
     case Kind::set_name:
     case Kind::kill:

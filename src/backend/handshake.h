@@ -1,11 +1,11 @@
 // What a fresh connection says before it serves, and what the answers mean. Knows no socket.
 //
-// First round, in one write: HELLO 3 (RESP3 only), CLIENT SETNAME, CLIENT ID, INFO server. Second round,
-// once the member's run id is known: CLIENT KILL ID of each orphan, then GET rs:stamp for a Look. So the
-// connection is named before the stamp is read (RESIZE.md, I4).
+// First round, in one write: AUTH (with a password), HELLO 3 (RESP3 only), CLIENT SETNAME, CLIENT ID, INFO
+// server. Second round, once the member's run id is known: CLIENT KILL ID of each orphan, then GET rs:stamp
+// for a Look. So the connection is named before the stamp is read (RESIZE.md, I4).
 //
-// Failure: without a Look (a static cluster) errors are borne, except for HELLO, since the connection is
-// as good without a name. With one, only a CLIENT KILL may fail: its orphan then stays.
+// Failure: without a Look (a static cluster) errors are borne, except for AUTH and HELLO, since the
+// connection is as good without a name. With one, only a CLIENT KILL may fail: its orphan then stays.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/access.h"
 #include "backend/backend.h"
 #include "ringshift/error.h"
 
@@ -24,7 +25,7 @@ inline constexpr std::string_view kStampKey = "rs:stamp";
 
 class Handshake {
  public:
-  Handshake(Resp resp, std::string_view name, bool with_look);
+  Handshake(Resp resp, std::string_view name, bool with_look, const Credentials& credentials = {});
 
   [[nodiscard]] const std::string& first_round() const noexcept { return first_round_; }
   // May be empty: then the handshake is over.
@@ -41,7 +42,7 @@ class Handshake {
   [[nodiscard]] std::vector<std::uint64_t> take_killed() { return std::exchange(killed_, {}); }
 
  private:
-  enum class Kind { hello, set_name, client_id, info, kill, stamp };
+  enum class Kind { auth, hello, set_name, client_id, info, kill, stamp };
   struct Step {
     Kind kind;
     std::uint64_t orphan = 0;

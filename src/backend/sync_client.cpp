@@ -39,8 +39,12 @@ int wait_for(int fd, short events, steady_clock::time_point deadline) {
 SyncClient::SyncClient(std::string address, SyncOptions options)
     : address_(std::move(address)), options_(std::move(options)) {}
 
-SyncClient::~SyncClient() {
+SyncClient::~SyncClient() { hang_up(); }
+
+void SyncClient::hang_up() {
+  tls_.reset();  // Says goodbye, so the socket must be open.
   if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
 }
 
 Result<std::unique_ptr<SyncClient>> SyncClient::connect(std::string_view address, SyncOptions options) {
@@ -74,6 +78,7 @@ Status SyncClient::dial() {
     if (error == 0) {
       const int on = 1;
       (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      if (options_.access && options_.access->tls() != nullptr) return start_tls(endpoint->host, deadline);
       return {};
     }
     reason = error == ETIMEDOUT
@@ -85,7 +90,33 @@ Status SyncClient::dial() {
   return fail(ErrorKind::retryable, "cannot connect to " + address_ + ": " + reason);
 }
 
+Status SyncClient::start_tls(std::string_view host, Deadline deadline) {
+  tls_ = std::make_unique<net::TlsSession>(*options_.access->tls(), fd_, host);
+  for (;;) {
+    const net::TlsSession::Step step = tls_->handshake();
+    if (step == net::TlsSession::Step::done) return {};
+    std::string reason = tls_->problem();
+    if (step != net::TlsSession::Step::failed) {
+      const short wanted = step == net::TlsSession::Step::wants_read ? POLLIN : POLLOUT;
+      if (wait_for(fd_, wanted, deadline) != 0) continue;
+      reason = "TLS handshake: no answer within " + std::to_string(options_.connect_timeout.count()) + " ms";
+    }
+    hang_up();
+    return fail(ErrorKind::retryable, "cannot connect to " + address_ + ": " + reason);
+  }
+}
+
 Status SyncClient::introduce() {
+  const Credentials credentials = options_.access ? options_.access->credentials() : Credentials{};
+  if (!credentials.password.empty()) {
+    std::string command;
+    append_auth(command, credentials);
+    const Result<std::vector<Value>> reply = pipeline(command, 1);
+    if (!reply) return std::unexpected(reply.error());
+    if (const Value& answer = reply->front(); answer.is_error() && auth_refused(answer.text)) {
+      return std::unexpected(broke("the member refuses our password: " + answer.text, false));
+    }
+  }
   if (options_.name.empty()) return {};
   std::string commands;
   append_command(commands, {"CLIENT", "SETNAME", options_.name});
@@ -139,9 +170,9 @@ Result<std::vector<SyncClient::Value>> SyncClient::exchange(std::string_view out
   while (!output.empty() || replies.size() < count) {
     // Optimistic: mostly the socket takes everything at once.
     if (!output.empty()) {
-      const ssize_t sent = ::send(fd_, output.data(), output.size(), MSG_NOSIGNAL);
+      const ssize_t sent = send_some(output);
       if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-        return std::unexpected(broke(std::strerror(errno), wrote));
+        return std::unexpected(broke(failure(errno), wrote));
       }
       if (sent > 0) {
         output.remove_prefix(static_cast<std::size_t>(sent));
@@ -150,19 +181,37 @@ Result<std::vector<SyncClient::Value>> SyncClient::exchange(std::string_view out
         if (output.empty() && replies.size() == count) break;
       }
     }
-    const auto events = static_cast<short>(POLLIN | (output.empty() ? 0 : POLLOUT));
-    const int ready = wait_for(fd_, events, deadline);
+    const bool to_write = !output.empty() || (tls_ && tls_->read_wants_write());
+    const auto events = static_cast<short>(POLLIN | (to_write ? POLLOUT : 0));
+    const int ready = tls_ && tls_->holds() ? POLLIN : wait_for(fd_, events, deadline);
     if (ready == 0) {
       return std::unexpected(
           broke("timed out after " + std::to_string(options_.request_timeout.count()) + " ms", wrote));
     }
-    if ((ready & ~POLLOUT) == 0) continue;
+    if (tls_ && tls_->read_wants_write() && (ready & POLLOUT) != 0) {
+      tls_->socket_writable();
+    } else if ((ready & ~POLLOUT) == 0) {
+      continue;
+    }
     if (const Status status = read_some(); !status) {
       return std::unexpected(broke(status.error().message, wrote));
     }
     if (const Status status = take_replies(replies, count); !status) return std::unexpected(status.error());
   }
   return replies;
+}
+
+ssize_t SyncClient::send_some(std::string_view bytes) {
+  if (tls_) return tls_->write(bytes.data(), bytes.size());
+  return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+ssize_t SyncClient::receive_some(char* data, std::size_t size) {
+  return tls_ ? tls_->read(data, size) : ::recv(fd_, data, size, 0);
+}
+
+std::string SyncClient::failure(int error) const {
+  return tls_ && !tls_->problem().empty() ? tls_->problem() : std::strerror(error);
 }
 
 Status SyncClient::read_some() {
@@ -172,12 +221,12 @@ Status SyncClient::read_some() {
   // A long reply is read in steps as long as what is there, so that it costs few calls.
   const std::size_t want = old > kReadSize ? std::min<std::size_t>(old, 1U << 20) : kReadSize;
   input_.resize_and_overwrite(old + want, [&](char* data, std::size_t) {
-    size = ::recv(fd_, data + old, want, 0);
+    size = receive_some(data + old, want);
     error = errno;
     return old + (size > 0 ? static_cast<std::size_t>(size) : 0);
   });
   if (size > 0 || (size < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR))) return {};
-  return fail(ErrorKind::retryable, size == 0 ? "the member closed the connection" : std::strerror(error));
+  return fail(ErrorKind::retryable, size == 0 ? "the member closed the connection" : failure(error));
 }
 
 // Moves whole replies from the input to `out`, up to `count` in all.
@@ -215,8 +264,7 @@ Status SyncClient::take_replies(std::vector<Value>& out, std::size_t count) {
 
 Error SyncClient::broke(std::string_view why, bool maybe_executed) {
   closed_because_ = why;
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
+  hang_up();
   return Error{ErrorKind::retryable, address_ + ": " + closed_because_ +
                                          (maybe_executed ? ": the command may have been executed"
                                                          : ": the command was not executed")};

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/access.h"
+#include "net/tls_session.h"
 #include "protocol/resp/reply_framer.h"
 #include "protocol/resp/value.h"
 #include "ringshift/error.h"
@@ -25,6 +27,7 @@ struct SyncOptions {
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds request_timeout{3000};  // Of a whole call or pipeline.
   std::string name;                                 // For CLIENT SETNAME; "" for none.
+  std::shared_ptr<const MemberAccess> access;       // Null: plain, without a password.
 };
 
 class SyncClient {
@@ -59,7 +62,12 @@ class SyncClient {
   using Deadline = std::chrono::steady_clock::time_point;
   SyncClient(std::string address, SyncOptions options);
   [[nodiscard]] Status dial();
+  [[nodiscard]] Status start_tls(std::string_view host, Deadline deadline);
   [[nodiscard]] Status introduce();
+  ssize_t send_some(std::string_view bytes);
+  ssize_t receive_some(char* data, std::size_t size);
+  [[nodiscard]] std::string failure(int error) const;
+  void hang_up();
   [[nodiscard]] Result<std::vector<Value>> exchange(std::string_view output, std::size_t count);
   [[nodiscard]] Status take_replies(std::vector<Value>& out, std::size_t count);
   [[nodiscard]] Status read_some();
@@ -68,6 +76,7 @@ class SyncClient {
   std::string address_;
   SyncOptions options_;
   int fd_ = -1;
+  std::unique_ptr<net::TlsSession> tls_;  // Null: plain.
   std::string closed_because_;
   std::uint64_t client_id_ = 0;
   std::string input_;  // Bytes of replies that were not taken yet.

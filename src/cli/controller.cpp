@@ -11,12 +11,14 @@
 #include "cli/cli.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
+#include "cli/tls_flags.h"
 
 namespace ringshift::cli {
 namespace {
 
 struct Flags {
   RegistryFlags registry;
+  MemberFlags members;
   resize::ControllerOptions options;
   int fence_timeout_ms = 2000;
   bool verbose = false;
@@ -26,7 +28,13 @@ int run_controller(Flags& flags) {
   log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
   flags.options.fence_timeout = std::chrono::milliseconds(flags.fence_timeout_ms);
   flags.options.id = unique_id(flags.options.id);
-  const Signals signals{SIGTERM, SIGINT};
+  const auto access = flags.members.open();
+  if (!access) {
+    report(access.error().message);
+    return kFailed;
+  }
+  flags.options.member_access = *access;
+  const Signals signals{SIGTERM, SIGINT, SIGHUP};
   auto coordinator = flags.registry.connect();
   if (!coordinator) {
     report(coordinator.error().message);
@@ -34,7 +42,7 @@ int run_controller(Flags& flags) {
   }
   resize::Controller controller(**coordinator, flags.registry.keys(), flags.options);
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
-  static_cast<void>(signals.wait());
+  while (signals.wait() == SIGHUP) reload_secrets("controller", nullptr, access->get());
   return kDone;
 }
 
@@ -47,6 +55,7 @@ void add_controller(CLI::App& app) {
   flags->options.id = fmt::format("{}-{}-controller", host, getpid());
   CLI::App* command = app.add_subcommand("controller", "Drive a cluster's resizes");
   flags->registry.add_to(*command, /*cluster_required=*/true);
+  flags->members.add_to(*command);
   command->add_option("--id", flags->options.id, "This controller's id; a random suffix is added")
       ->capture_default_str();
   command

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
   const std::string id = fmt::format("serve-{}", getpid());
   resize::ControllerOptions controller_options;
   controller_options.id = unique_id(id + "-controller");
+  controller_options.member_access = options.proxy.member_access;
   impl->controller = std::make_unique<resize::Controller>(*impl->coordinator, keys, controller_options);
   proxy::Options proxy_options = options.proxy;
   proxy_options.listen = options.proxy_listen;
@@ -80,6 +81,8 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
 std::string Deployment::registry_url() const { return impl_->registry->url(); }
 
 std::vector<std::string> Deployment::proxy_addresses() const { return {impl_->proxy->address()}; }
+
+const std::vector<proxy::Options::Listen>& Deployment::listening() const { return impl_->proxy->listening(); }
 
 Status Deployment::start_resize(const topology::Spec& target, std::vector<double> steps_percent) {
   resize::Request request;

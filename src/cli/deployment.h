@@ -18,8 +18,10 @@ struct DeploymentOptions {
   std::string registry_listen = "127.0.0.1:7379";
   std::string proxy_listen = "127.0.0.1:6380";
   unsigned proxy_threads = 1;
-  std::string cluster;   // Must be the spec's.
-  proxy::Options proxy;  // The rest of the proxy's settings; listen and threads come from above.
+  std::string cluster;  // Must be the spec's.
+  // The rest of the proxy's settings; listen and threads come from above. Its member_access is the
+  // controller's, too.
+  proxy::Options proxy;
 };
 
 class Deployment {
@@ -34,6 +36,7 @@ class Deployment {
 
   [[nodiscard]] std::string registry_url() const;
   [[nodiscard]] std::vector<std::string> proxy_addresses() const;
+  [[nodiscard]] const std::vector<proxy::Options::Listen>& listening() const;
   // Returns when the controller has accepted or refused it.
   [[nodiscard]] Status start_resize(const topology::Spec& target, std::vector<double> steps_percent);
   [[nodiscard]] Result<ResizeStatus> status();

@@ -223,7 +223,8 @@ void add_traffic(const std::vector<Reading>& readings, const Lookups& routers, L
 }  // namespace
 
 Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to,
-                            coord::Coordinator* coordinator, const coord::ClusterKeys& keys) {
+                            coord::Coordinator* coordinator, const coord::ClusterKeys& keys,
+                            std::shared_ptr<const backend::MemberAccess> access) {
   std::vector<Reading> readings;
   readings.reserve(from.members.size() + to.members.size());
   for (const Member& member : from.members) readings.push_back({&member, true, {}, 0, 0, 0, {}, {}, {}, {}});
@@ -232,7 +233,7 @@ Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to
     readings.push_back({&member, false, {}, 0, 0, 0, {}, {}, {}, {}});
   }
   // A name of ours: a resize that starts meanwhile does not take us for a stranger.
-  resize::Members members("rs:plan");
+  resize::Members members("rs:plan", std::move(access));
   const std::size_t share = std::clamp(kSampledKeys / from.members.size(), kSampleMin, kSampleMax);
   const auto begin = [&](Reading& reading) -> Status {
     if (Status read = read_first(members, reading); !read) return read;

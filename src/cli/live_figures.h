@@ -5,6 +5,7 @@
 // a cluster would be wrong.
 #pragma once
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "coord/coordinator.h"
 #include "coord/keys.h"
 #include "plan/forecast/forecast.h"
+
+namespace ringshift::backend {
+class MemberAccess;
+}
 
 namespace ringshift::cli {
 
@@ -32,6 +37,7 @@ struct LiveFigures {
 // Of the members of both specs; `from`'s have the keys. With a coordinator the cluster's routers are asked,
 // too: they know what clients got, but count GET alone, so that members win where they saw more.
 [[nodiscard]] Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to,
-                                          coord::Coordinator* coordinator, const coord::ClusterKeys& keys);
+                                          coord::Coordinator* coordinator, const coord::ClusterKeys& keys,
+                                          std::shared_ptr<const backend::MemberAccess> access);
 
 }  // namespace ringshift::cli

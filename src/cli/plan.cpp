@@ -14,6 +14,7 @@
 #include "cli/plan_verbs.h"
 #include "cli/registry_flags.h"
 #include "cli/spec_file.h"
+#include "cli/tls_flags.h"
 #include "cli/topology_registry.h"
 #include "plan/forecast/units.h"
 #include "resize/phases.h"
@@ -26,6 +27,7 @@ constexpr double kAssumedKeys = 1e6, kAssumedValueBytes = 1024, kAssumedQps = 10
 
 struct Flags {
   RegistryFlags registry;
+  MemberFlags members;  // For --live.
   std::vector<std::string> words;
   std::optional<std::uint64_t> keys, value_bytes, rate, rate_bytes;
   std::optional<double> qps, hit_rate, cold_hit_rate, origin_limit_qps;
@@ -153,7 +155,8 @@ plan::ForecastInputs collect(const Flags& flags, const Change& change, Figures& 
                          in.from.cluster));
   }
   if (flags.live) {
-    live = or_fail(measure(in.from, in.to, change.coordinator.get(), flags.registry.keys()));
+    live = or_fail(measure(in.from, in.to, change.coordinator.get(), flags.registry.keys(),
+                           or_fail(flags.members.open())));
     in.members = live->members;
   }
   if (flags.keys) {  // The members' own counts would contradict it.
@@ -310,6 +313,7 @@ void add_plan(CLI::App& app) {
       ->type_name("");
   flags->registry.add_to(*command, false);
   add_figure_flags(*command, *flags);
+  flags->members.add_to(*command);
   command->add_flag("--live", flags->live, "Measure the figures that are not given, at the running members");
   command->add_flag("--force", flags->force, "Also when more than half of the members leave at once");
   command->add_flag("--check", flags->check, "Exit with 1 when the verdict is unsafe");

@@ -12,6 +12,7 @@
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
+#include "cli/tls_flags.h"
 
 namespace ringshift::cli {
 namespace {
@@ -22,6 +23,10 @@ struct Flags {
   proxy::Options options;
   std::string spec;
   RegistryFlags registry;
+  ListenFlags listen;
+  MemberFlags members;
+  std::shared_ptr<net::TlsContext> tls;
+  std::shared_ptr<backend::MemberAccess> member_access;
   int wait_seconds = 30;
   int request_timeout_ms = 1000;
   int connect_timeout_ms = 1000;
@@ -39,17 +44,20 @@ struct Source {
 };
 
 // Serves until SIGTERM or SIGINT. Gives the exit status.
-int serve(const proxy::Options& options, const Source& source) {
+int serve(const Flags& flags, const Source& source) {
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
-  auto started = proxy::Proxy::start(options, source.holder, source.authority);
+  auto started = proxy::Proxy::start(flags.options, source.holder, source.authority);
   if (!started) {
     report(started.error().message);
     return kFailed;
   }
   proxy::Proxy& proxy = **started;
   source.on_started(proxy);
-  announce("proxy", proxy.address());
-  while (signals.wait() == SIGHUP) source.on_hangup(proxy);
+  announce_listeners("proxy", proxy.listening());
+  while (signals.wait() == SIGHUP) {
+    reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
+    source.on_hangup(proxy);
+  }
   source.on_stopping(proxy);
   proxy.stop();
   return kDone;
@@ -93,7 +101,7 @@ int serve_static(const Flags& flags) {
   source.on_hangup = [&flags, &holder = *source.holder](proxy::Proxy& proxy) {
     reload(flags.spec, holder, proxy);
   };
-  return serve(flags.options, source);
+  return serve(flags, source);
 }
 
 int serve_registry(Flags& flags) {
@@ -111,7 +119,7 @@ int serve_registry(Flags& flags) {
   source.authority = router->get();
   source.on_started = [&](proxy::Proxy& proxy) { (*router)->attach(proxy); };
   source.on_stopping = [&](proxy::Proxy&) { (*router)->detach(); };
-  return serve(flags.options, source);
+  return serve(flags, source);
 }
 
 int run_proxy(Flags& flags) {
@@ -122,6 +130,19 @@ int run_proxy(Flags& flags) {
     return kBadUsage;
   }
   log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  auto tls = flags.listen.apply(flags.options);
+  if (!tls) {
+    report(tls.error().message);
+    return kBadUsage;
+  }
+  auto access = flags.members.open();
+  if (!access) {
+    report(access.error().message);
+    return kFailed;
+  }
+  flags.tls = std::move(*tls);
+  flags.member_access = std::move(*access);
+  flags.options.member_access = flags.member_access;
   flags.options.request_timeout = std::chrono::milliseconds(flags.request_timeout_ms);
   flags.options.connect_timeout = std::chrono::milliseconds(flags.connect_timeout_ms);
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
@@ -145,10 +166,8 @@ void add_proxy(CLI::App& app) {
       ->add_option("--wait-seconds", flags->wait_seconds, "How long to wait for the cluster's first topology")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
-  command->add_option("--listen", options.listen, "Where clients connect; port 0 takes any free one")
-      ->type_name("HOST:PORT|unix:PATH")
-      ->envname("RINGSHIFT_LISTEN")
-      ->capture_default_str();
+  flags->listen.add_to(*command, options.listen);
+  flags->members.add_to(*command);
   command->add_option("--threads", options.threads, "Worker threads; 0: one for each core")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
@@ -174,6 +193,8 @@ void add_proxy(CLI::App& app) {
       "  ringshift proxy --spec cluster.yaml\n"
       "  ringshift proxy --registry http://127.0.0.1:7379 --cluster cache\n"
       "  ringshift proxy --spec cluster.yaml --listen 0.0.0.0:6380 --threads 4\n"
+      "  ringshift proxy --spec cluster.yaml --tls-listen 0.0.0.0:6390 --tls-cert proxy.pem --tls-key "
+      "proxy.key\n"
       "  redis-cli -p 6380 set greeting hello");
   command->callback([flags] {
     if (const int status = run_proxy(*flags); status != kDone) throw CLI::RuntimeError(status);

@@ -10,6 +10,7 @@
 #include "cli/deployment.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
+#include "cli/tls_flags.h"
 
 namespace ringshift::cli {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 struct Flags {
   DeploymentOptions options;
   std::string spec;
+  ListenFlags listen;
+  MemberFlags members;
   bool verbose = false;
 };
 
@@ -34,15 +37,27 @@ int run_serve(Flags& flags) {
     return kFailed;
   }
   flags.options.cluster = spec->cluster;
-  const Signals signals{SIGTERM, SIGINT};
+  const auto tls = flags.listen.apply(flags.options.proxy);
+  if (!tls) {
+    report(tls.error().message);
+    return kBadUsage;
+  }
+  const auto access = flags.members.open();
+  if (!access) {
+    report(access.error().message);
+    return kFailed;
+  }
+  flags.options.proxy.member_access = *access;
+  flags.options.proxy_listen = flags.options.proxy.listen;
+  const Signals signals{SIGTERM, SIGINT, SIGHUP};
   const auto deployment = Deployment::start(flags.options, *spec);
   if (!deployment) {
     report(deployment.error().message);
     return kFailed;
   }
   announce("registry", (*deployment)->registry_url());
-  announce("proxy", (*deployment)->proxy_addresses().front());
-  static_cast<void>(signals.wait());
+  announce_listeners("proxy", (*deployment)->listening());
+  while (signals.wait() == SIGHUP) reload_secrets("serve", tls->get(), access->get());
   return kDone;
 }
 
@@ -62,10 +77,8 @@ void add_serve(CLI::App& app) {
       ->type_name("DIR")
       ->envname("RINGSHIFT_DATA")
       ->capture_default_str();
-  command->add_option("--listen", options.proxy_listen, "Where clients connect; port 0 takes any free one")
-      ->type_name("HOST:PORT")
-      ->envname("RINGSHIFT_LISTEN")
-      ->capture_default_str();
+  flags->listen.add_to(*command, options.proxy_listen);
+  flags->members.add_to(*command);
   command->add_option("--registry-listen", options.registry_listen, "Where the registry listens, on loopback")
       ->type_name("HOST:PORT")
       ->envname("RINGSHIFT_REGISTRY_LISTEN")

@@ -4,6 +4,7 @@
 #include <event2/event_struct.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,8 +27,11 @@ Error failed(std::string_view address, std::string_view step, int error) {
   return Error{error == EACCES ? ErrorKind::denied : ErrorKind::internal, std::move(message)};
 }
 
-// A unix socket's file survives its process; it may go when nobody answers on it.
+// A unix socket's file survives its process; it may go when nobody answers on it. The kernel refuses to
+// connect to any other file in the same words, and that is somebody's data.
 void remove_stale_file(const SocketAddress& address, const std::string& path) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return;
   const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return;
   if (::connect(probe, address.get(), address.size) != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
@@ -88,7 +92,8 @@ struct Listener::Impl {
 Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Listener::~Listener() = default;
 
-Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, std::string_view address, OnAccept on_accept) {
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, std::string_view address, OnAccept on_accept,
+                                                 mode_t unix_mode) {
   Result<Endpoint> endpoint = parse_endpoint(address);
   if (!endpoint) return std::unexpected(endpoint.error());
   Result<std::vector<SocketAddress>> resolved = resolve(*endpoint);
@@ -109,6 +114,12 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, std::string_view ad
   int result = ::bind(fd, at.get(), at.size);
   if (result == 0) {
     if (is_unix) impl->unlink_path = endpoint->unix_path;
+    if (is_unix && unix_mode != 0) {
+      step = "chmod";
+      result = ::chmod(endpoint->unix_path.c_str(), unix_mode);
+    }
+  }
+  if (result == 0) {
     step = "listen";
     result = ::listen(fd, kBacklog);
   }

@@ -4,6 +4,8 @@
 // When the process has no descriptors left, accepting rests for kRestAfterExhaustion instead of spinning;
 // waiting connections stay in the kernel's queue.
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -24,10 +26,12 @@ class Listener {
   using OnAccept = std::function<void(int fd)>;
 
   // `address` is "host:port", "[v6]:port" or "unix:/path"; port 0 takes any free one. May resolve a host
-  // name, so call it before the loop runs. REQUIRES: used and destroyed on the loop's thread, or with the
-  // loop not running.
+  // name, so call it before the loop runs. A unix socket's file that a dead process left is replaced; one
+  // that somebody answers on, or that is no socket, is an error. `unix_mode`: its permissions, nobody can
+  // connect before they hold; 0: as the umask says. REQUIRES: used and destroyed on the loop's thread, or
+  // with the loop not running.
   [[nodiscard]] static Result<std::unique_ptr<Listener>> open(Loop& loop, std::string_view address,
-                                                              OnAccept on_accept);
+                                                              OnAccept on_accept, mode_t unix_mode = 0);
   // Accepts from the same socket on another loop.
   [[nodiscard]] static Result<std::unique_ptr<Listener>> share(Loop& loop, const Listener& other,
                                                                OnAccept on_accept);

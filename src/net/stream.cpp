@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/tls_session.h"
 
 namespace ringshift::net {
 namespace {
@@ -58,6 +59,9 @@ struct Stream::Connecting {
   std::size_t next = 0;
   std::unique_ptr<Lookup> lookup;
   std::unique_ptr<Timer> timeout;
+  const TlsContext* tls = nullptr;
+  std::string host;  // Of the address, which the certificate must name.
+  bool accepted = false;
 };
 
 Stream::Stream(Loop& loop, StreamHandler& handler)
@@ -73,20 +77,35 @@ Stream::~Stream() {
   if (fd_ >= 0) {
     event_del(&events_->read);
     event_del(&events_->write);
+    tls_.reset();  // Says goodbye, so the socket must be open.
     ::close(fd_);
   }
 }
 
-std::unique_ptr<Stream> Stream::adopt(Loop& loop, int fd, StreamHandler& handler) {
+std::unique_ptr<Stream> Stream::adopt(Loop& loop, int fd, StreamHandler& handler, const TlsContext* tls,
+                                      std::chrono::milliseconds handshake_timeout) {
   std::unique_ptr<Stream> stream(new Stream(loop, handler));
   stream->fd_ = fd;
-  stream->connected();
+  if (tls == nullptr) {
+    stream->connected();
+    return stream;
+  }
+  stream->connecting_ = std::make_unique<Connecting>();
+  stream->connecting_->accepted = true;
+  stream->connecting_->timeout = loop.timer([self = stream.get(), handshake_timeout] {
+    self->close_later("TLS handshake timed out after " + std::to_string(handshake_timeout.count()) + " ms");
+  });
+  stream->connecting_->timeout->arm(handshake_timeout);
+  stream->begin_handshake(*tls, "");
   return stream;
 }
 
 std::unique_ptr<Stream> Stream::connect(Loop& loop, std::string_view address,
-                                        std::chrono::milliseconds timeout, StreamHandler& handler) {
+                                        std::chrono::milliseconds timeout, StreamHandler& handler,
+                                        const TlsContext* tls) {
   std::unique_ptr<Stream> stream(new Stream(loop, handler));
+  stream->connecting_ = std::make_unique<Connecting>();
+  stream->connecting_->tls = tls;
   stream->begin_connect(address, timeout);
   return stream;
 }
@@ -94,13 +113,13 @@ std::unique_ptr<Stream> Stream::connect(Loop& loop, std::string_view address,
 // ---- connecting ----
 
 void Stream::begin_connect(std::string_view address, std::chrono::milliseconds timeout) {
-  connecting_ = std::make_unique<Connecting>();
   connecting_->address = address;
   Result<Endpoint> endpoint = parse_endpoint(address);
   if (!endpoint) return close_later(endpoint.error().message);
+  connecting_->host = endpoint->host;
   connecting_->timeout = loop_.timer([this, timeout] {
-    close_later("connecting to " + connecting_->address + " timed out after " +
-                std::to_string(timeout.count()) + " ms");
+    close_later((tls_ ? "TLS handshake with " : "connecting to ") + connecting_->address +
+                " timed out after " + std::to_string(timeout.count()) + " ms");
   });
   connecting_->timeout->arm(timeout);
   if (Result<SocketAddress> at_once = literal(*endpoint)) {
@@ -153,9 +172,45 @@ void Stream::connect_ready() {
     fd_ = -1;
     return try_next_address(std::strerror(error));
   }
+  if (connecting_->tls != nullptr) return begin_handshake(*connecting_->tls, connecting_->host);
   connecting_.reset();
   connected();
   handler_.on_connected();  // May destroy us.
+}
+
+void Stream::begin_handshake(const TlsContext& tls, std::string_view host) {
+  set_tcp_options(fd_);
+  const auto ready = [](evutil_socket_t, short, void* self) {
+    static_cast<Stream*>(self)->handshake_ready();
+  };
+  event_assign(&events_->read, loop_.native(), fd_, EV_READ | EV_PERSIST, ready, this);
+  event_assign(&events_->write, loop_.native(), fd_, EV_WRITE | EV_PERSIST, ready, this);
+  tls_ = std::make_unique<TlsSession>(tls, fd_, host);
+  event_add(connecting_->accepted ? &events_->read : &events_->write, nullptr);  // The client speaks first.
+}
+
+void Stream::handshake_ready() {
+  if (!close_reason_.empty()) return;  // Timed out in this very wakeup.
+  const TlsSession::Step step = tls_->handshake();
+  if (step == TlsSession::Step::wants_read) {
+    event_del(&events_->write);
+    event_add(&events_->read, nullptr);
+    return;
+  }
+  if (step == TlsSession::Step::wants_write) {
+    event_del(&events_->read);
+    event_add(&events_->write, nullptr);
+    return;
+  }
+  event_del(&events_->read);
+  event_del(&events_->write);
+  if (step == TlsSession::Step::failed) return close_later(tls_->problem());
+  const bool accepted = connecting_->accepted;
+  connecting_.reset();
+  connected();
+  if (tls_->holds()) event_active(&events_->wake, EV_READ, 0);
+  if (!accepted) return handler_.on_connected();  // May destroy us.
+  flush();
 }
 
 void Stream::connected() {
@@ -175,7 +230,7 @@ void Stream::connected() {
 void Stream::read_ready() {
   if (tail_.size() > kSmallTail) return read_into_tail();
   std::memcpy(shared_input, tail_.data(), tail_.size());
-  const ssize_t size = ::recv(fd_, shared_input + tail_.size(), kReadSize, 0);
+  const ssize_t size = receive(shared_input + tail_.size(), kReadSize);
   if (received(size, errno)) deliver(shared_input, tail_.size() + static_cast<std::size_t>(size));
 }
 
@@ -187,11 +242,34 @@ void Stream::read_into_tail() {
   ssize_t size = 0;
   int error = 0;
   tail_.resize_and_overwrite(old + want, [&](char* data, std::size_t) {
-    size = ::recv(fd_, data + old, want, 0);
+    size = receive(data + old, want);
     error = errno;
     return old + (size > 0 ? static_cast<std::size_t>(size) : 0);
   });
   if (received(size, error)) deliver(tail_.data(), tail_.size());
+}
+
+ssize_t Stream::receive(char* data, std::size_t size) {
+  if (tls_) [[unlikely]]
+    return receive_tls(data, size);
+  return ::recv(fd_, data, size, 0);
+}
+
+ssize_t Stream::receive_tls(char* data, std::size_t size) {
+  const ssize_t got = tls_->read(data, size);
+  const int error = errno;
+  if (tls_->read_wants_write()) event_add(&events_->write, nullptr);
+  if (tls_->holds()) {
+    // No readiness will tell. In the next turn of the loop, so that others and the output have theirs.
+    constexpr timeval kNow{.tv_sec = 0, .tv_usec = 0};
+    event_add(&events_->wake, &kNow);
+  }
+  errno = error;
+  return got;
+}
+
+std::string Stream::failure(int error) const {
+  return tls_ && !tls_->problem().empty() ? tls_->problem() : std::strerror(error);
 }
 
 // Whether there are new bytes; reports the end of the stream and errors.
@@ -200,7 +278,7 @@ bool Stream::received(ssize_t size, int error) {
   if (size < 0) {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return false;
     event_del(&events_->read);
-    close_later(std::strerror(error));
+    close_later(failure(error));
     return false;
   }
   ended_ = true;
@@ -254,6 +332,10 @@ void Stream::woken() {
     const std::string reason = std::exchange(close_reason_, {});
     return handler_.on_closed(reason);  // May destroy us.
   }
+  if (tls_ && tls_->holds() && connected_ && reading_ && !ended_) {
+    deliver_again_ = false;
+    return read_ready();  // Delivers the tail, too.
+  }
   if (!deliver_again_) return;
   deliver_again_ = false;
   if (tail_.empty()) return;
@@ -268,12 +350,9 @@ void Stream::flush() {
   if (!writable_ || !connected_ || !close_reason_.empty()) return;
   const std::size_t size = out_.size() - out_sent_;
   if (size != 0) {
-    ssize_t sent = 0;
-    do {
-      sent = ::send(fd_, out_.data() + out_sent_, size, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
+    ssize_t sent = send_some(out_.data() + out_sent_, size);
     if (sent < 0) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK) return close_later(std::strerror(errno));
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return close_later(failure(errno));
       sent = 0;
     }
     const auto count = static_cast<std::size_t>(sent);
@@ -290,20 +369,43 @@ void Stream::flush() {
     }
     return_buffer();
   }
-  if (finish_writing_) (void)::shutdown(fd_, SHUT_WR);
+  if (finish_writing_) end_output();
+}
+
+ssize_t Stream::send_some(const char* data, std::size_t size) {
+  if (tls_) [[unlikely]]
+    return tls_->write(data, size);
+  ssize_t sent = 0;
+  do {
+    sent = ::send(fd_, data, size, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+void Stream::end_output() {
+  if (tls_ && !tls_->close_notify()) {
+    writable_ = false;
+    event_add(&events_->write, nullptr);
+    return;
+  }
+  (void)::shutdown(fd_, SHUT_WR);
 }
 
 void Stream::write_ready() {
   writable_ = true;
   flush();
-  if (queued_bytes() != 0 || !close_reason_.empty()) return;
+  if (tls_ && tls_->read_wants_write()) {
+    tls_->socket_writable();
+    event_active(&events_->wake, EV_READ, 0);
+  }
+  if (queued_bytes() != 0 || !writable_ || !close_reason_.empty()) return;
   event_del(&events_->write);
   handler_.on_drained();  // May destroy us.
 }
 
 void Stream::finish_writing() {
   finish_writing_ = true;
-  if (queued_bytes() == 0 && connected_) (void)::shutdown(fd_, SHUT_WR);
+  if (queued_bytes() == 0 && connected_ && writable_) end_output();
 }
 
 void Stream::close_later(std::string_view reason) {

@@ -1,5 +1,5 @@
-// A connected, non-blocking socket (TCP with TCP_NODELAY, or unix) on a loop. Everything belongs to the
-// loop's thread.
+// A connected, non-blocking socket (TCP with TCP_NODELAY, or unix) on a loop, plain or with TLS. Everything
+// belongs to the loop's thread.
 //
 // Reading: one read a wakeup, into a buffer that all streams of the thread share; only the tail that the
 // handler did not consume is kept, so an idle stream holds no buffer. Writing: append() or output() only
@@ -20,6 +20,9 @@
 
 namespace ringshift::net {
 
+class TlsContext;
+class TlsSession;
+
 class StreamHandler {
  public:
   // Everything that was read and not consumed yet. Returns how many bytes of the front are done with; the
@@ -38,13 +41,21 @@ class StreamHandler {
 
 class Stream {
  public:
-  // Takes over a connected, non-blocking socket, as Listener gives it, and starts reading.
-  [[nodiscard]] static std::unique_ptr<Stream> adopt(Loop& loop, int fd, StreamHandler& handler);
+  static constexpr std::chrono::milliseconds kHandshakeTimeout{10000};
+
+  // Takes over a connected, non-blocking socket, as Listener gives it, and starts reading. With a server's
+  // `tls` the handshake comes first, without a word to the handler unless it fails or takes too long:
+  // on_closed.
+  [[nodiscard]] static std::unique_ptr<Stream> adopt(
+      Loop& loop, int fd, StreamHandler& handler, const TlsContext* tls = nullptr,
+      std::chrono::milliseconds handshake_timeout = kHandshakeTimeout);
   // Connects to "host:port", "[v6]:port" or "unix:/path". Ends in on_connected or on_closed, within
-  // `timeout`.
+  // `timeout`. With a client's `tls` that is after the handshake, which the same limit holds for. REQUIRES:
+  // `tls` lives until then.
   [[nodiscard]] static std::unique_ptr<Stream> connect(Loop& loop, std::string_view address,
                                                        std::chrono::milliseconds timeout,
-                                                       StreamHandler& handler);
+                                                       StreamHandler& handler,
+                                                       const TlsContext* tls = nullptr);
   ~Stream();  // Closes the socket; output that was not written is lost.
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -79,7 +90,14 @@ class Stream {
   void try_next_address(std::string_view last_failure);
   void connect_ready();
   void connected();
+  void begin_handshake(const TlsContext& tls, std::string_view host);
+  void handshake_ready();
   void read_ready();
+  ssize_t receive(char* data, std::size_t size);
+  ssize_t receive_tls(char* data, std::size_t size);
+  ssize_t send_some(const char* data, std::size_t size);
+  void end_output();
+  [[nodiscard]] std::string failure(int error) const;
   void read_into_tail();
   bool received(ssize_t size, int error);
   void deliver(const char* data, std::size_t size);
@@ -107,7 +125,8 @@ class Stream {
   std::string tail_;          // Input that the handler did not consume.
   std::string close_reason_;  // Not empty: on_closed is due.
   std::unique_ptr<Events> events_;
-  std::unique_ptr<Connecting> connecting_;
+  std::unique_ptr<Connecting> connecting_;  // Until the handshake is done, too.
+  std::unique_ptr<TlsSession> tls_;         // Null: plain.
 };
 
 }  // namespace ringshift::net

@@ -18,12 +18,28 @@
 #include "ringshift/snapshot_holder.h"
 #include "telemetry/counters.h"
 
+namespace ringshift::net {
+class TlsContext;
+}
+namespace ringshift::backend {
+class MemberAccess;
+}
+
 namespace ringshift::proxy {
 
 struct Options {
   std::string listen = "127.0.0.1:6380";  // "host:port" (0: any free port), "[v6]:port" or "unix:/path".
-  unsigned threads = 0;                   // 0: one for each core.
-  std::string router_id = "proxy";        // Names our connections at the members: "rs:<router id>".
+  bool listen_tls = false;
+  struct Listen {
+    std::string address;
+    bool tls = false;
+  };
+  std::vector<Listen> also_listen;
+  std::shared_ptr<const net::TlsContext> tls;  // A server's; needed when any listener is to have TLS.
+  unsigned unix_permissions = 0;               // Of unix sockets; 0: as the umask says.
+  std::shared_ptr<const backend::MemberAccess> member_access;  // Null: plain, without a password.
+  unsigned threads = 0;                                        // 0: one for each core.
+  std::string router_id = "proxy";  // Names our connections at the members: "rs:<router id>".
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds request_timeout{1000};
   std::chrono::milliseconds hold_timeout{10000};  // Longest wait of a command in a resize's HOLD.
@@ -73,6 +89,8 @@ class Proxy {
 
   // "127.0.0.1:6380", with the port that was taken.
   [[nodiscard]] const std::string& address() const noexcept;
+  // Of all listeners: Options::listen first, then also_listen in order.
+  [[nodiscard]] const std::vector<Options::Listen>& listening() const noexcept;
 
   // A holder has a new snapshot: every worker adopts it soon.
   void notify();

@@ -1,5 +1,8 @@
 #include "proxy/session.h"
 
+#include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
@@ -18,12 +21,28 @@ constexpr std::size_t kIdleAnswerBytes = 1024;  // and of an emptied slot's text
 
 constexpr std::size_t kMaxBehindBlocked = 64U << 10;  // What a client sends behind a command that waits.
 
+constexpr std::chrono::seconds kTlsFailureLogged{1};  // At most one in this time and worker.
+
+// Whoever set up the certificates must learn why clients fail, and a port scan must not fill the disk.
+void tell_tls_failure(const std::string& peer, std::string_view reason, base::TimePoint now) {
+  thread_local std::optional<base::TimePoint> told_at;
+  thread_local std::uint64_t untold = 0;
+  if (told_at && now - *told_at < kTlsFailureLogged) {
+    ++untold;
+    return;
+  }
+  told_at = now;
+  base::log(base::LogLevel::warning, "client {}: {}{}", peer, reason,
+            untold == 0 ? "" : " (and " + std::to_string(untold) + " more before it)");
+  untold = 0;
+}
+
 bool is_nil(std::string_view raw) noexcept { return raw.starts_with("$-1") || raw.starts_with('_'); }
 
 }  // namespace
 
-Session::Session(Worker& worker, int fd, std::uint64_t id)
-    : worker_(worker), id_(id), stream_(net::Stream::adopt(worker.loop(), fd, *this)) {}
+Session::Session(Worker& worker, int fd, std::uint64_t id, const net::TlsContext* tls)
+    : worker_(worker), id_(id), stream_(net::Stream::adopt(worker.loop(), fd, *this, tls)) {}
 
 Session::~Session() = default;
 
@@ -103,7 +122,8 @@ void Session::on_end() {
   mark();
 }
 
-void Session::on_closed(std::string_view) {
+void Session::on_closed(std::string_view reason) {
+  if (reason.starts_with("TLS ")) tell_tls_failure(stream_->peer(), reason, worker_.loop().now());
   stream_.reset();
   abandon_tasks();
   mark();

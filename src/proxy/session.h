@@ -25,7 +25,7 @@ namespace ringshift::proxy {
 
 class Session final : private net::StreamHandler, private backend::ReplySink {
  public:
-  Session(Worker& worker, int fd, std::uint64_t id);
+  Session(Worker& worker, int fd, std::uint64_t id, const net::TlsContext* tls);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

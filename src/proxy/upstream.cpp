@@ -21,6 +21,7 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   gate_->upstream = this;
   backend::Options pool_options;
   pool_options.name = "rs:" + options.router_id;
+  pool_options.access = options.member_access;
   pool_options.connect_timeout = options.connect_timeout;
   pool_options.request_timeout = options.request_timeout;
   pool_options.max_queued_bytes = options.max_member_queue_bytes;

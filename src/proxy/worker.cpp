@@ -20,12 +20,14 @@ constexpr std::string_view kTooManyClients = "-ERR max number of clients reached
 Worker::Worker(std::size_t number, Shared& shared) : number_(number), shared_(shared) {}
 Worker::~Worker() = default;
 
-Status Worker::listen(const std::string& address, const Worker* first) {
-  auto on_accept = [this](int fd) { accept(fd); };
-  auto listener = first != nullptr ? net::Listener::share(loop_, first->listener(), std::move(on_accept))
-                                   : net::Listener::open(loop_, address, std::move(on_accept));
+Status Worker::listen(const Options::Listen& at, const Worker* first) {
+  auto on_accept = [this, tls = at.tls](int fd) { accept(fd, tls); };
+  auto listener =
+      first != nullptr
+          ? net::Listener::share(loop_, first->listener(listeners_.size()), std::move(on_accept))
+          : net::Listener::open(loop_, at.address, std::move(on_accept), shared_.options.unix_permissions);
   if (!listener) return std::unexpected(listener.error());
-  listener_ = std::move(*listener);
+  listeners_.push_back(std::move(*listener));
   return {};
 }
 
@@ -43,7 +45,7 @@ void Worker::run() {
   grace_timer_ = loop_.timer([this] { loop_.stop(); });
   loop_.set_after_wakeup([this] { end_of_wakeup(); });
   loop_.run();
-  listener_.reset();
+  listeners_.clear();
   // First: the connections may call sessions until they are gone.
   for (const auto& upstream : upstreams_) upstream->close();
   shared_.clients.fetch_sub(sessions_.size());
@@ -63,17 +65,18 @@ void Worker::topology_changed() {
 
 // --- clients ---------------------------------------------------------------------------------------------
 
-void Worker::accept(int fd) {
+void Worker::accept(int fd, bool tls) {
   if (shared_.clients.fetch_add(1) >= shared_.options.max_clients) {
     shared_.clients.fetch_sub(1);
     counters_.add(Counter::clients_rejected);
     // A fresh socket has room for this line; if not, closing says enough.
-    (void)::send(fd, kTooManyClients.data(), kTooManyClients.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!tls) (void)::send(fd, kTooManyClients.data(), kTooManyClients.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     ::close(fd);
     return;
   }
   counters_.add(Counter::clients_accepted);
-  sessions_.push_back(std::make_unique<Session>(*this, fd, shared_.last_client_id.fetch_add(1) + 1));
+  sessions_.push_back(std::make_unique<Session>(*this, fd, shared_.last_client_id.fetch_add(1) + 1,
+                                                tls ? shared_.options.tls.get() : nullptr));
   sessions_.back()->set_index(sessions_.size() - 1);
 }
 
@@ -105,7 +108,7 @@ void Worker::linger() {
 void Worker::stop_soon() {
   if (stopping_) return;
   stopping_ = true;
-  listener_.reset();
+  listeners_.clear();
   for (const auto& session : sessions_) session->close_when_done();
   grace_timer_->arm(shared_.options.shutdown_grace);
 }

@@ -28,7 +28,8 @@ struct Shared {
   Options options;
   std::vector<ServedCluster> clusters;
   RouteTable routes;
-  std::string address;
+  std::vector<Options::Listen> listening;  // With the ports that were taken.
+  std::string address;                     // Of the first.
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> last_client_id{0};
   std::atomic<std::size_t> clients{0};
@@ -46,9 +47,10 @@ class Worker final {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Before run(): opens the port, or accepts with `first` (unix sockets).
-  [[nodiscard]] Status listen(const std::string& address, const Worker* first);
-  [[nodiscard]] const net::Listener& listener() const { return *listener_; }
+  // Before run(), once for each listener: opens the port, or accepts with `first` (unix sockets).
+  [[nodiscard]] Status listen(const Options::Listen& at, const Worker* first);
+  // By the order of listen().
+  [[nodiscard]] const net::Listener& listener(std::size_t index) const { return *listeners_[index]; }
 
   void run();  // The thread's body, until stop_soon() has ended.
   void post(std::function<void()> task) { loop_.post(std::move(task)); }  // Thread-safe.
@@ -80,7 +82,7 @@ class Worker final {
   static constexpr std::chrono::milliseconds kLinger{1000};
 
  private:
-  void accept(int fd);
+  void accept(int fd, bool tls);
   void topology_changed();
   void end_of_wakeup();
 
@@ -88,7 +90,7 @@ class Worker final {
   Shared& shared_;
   telemetry::Counters counters_;
   net::Loop loop_;
-  std::unique_ptr<net::Listener> listener_;
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;

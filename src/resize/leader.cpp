@@ -45,7 +45,7 @@ Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
       lock_revision_(lock_revision),
       may_lead_(std::move(may_lead)),
       connection_name_("rs:" + options.id),
-      members_(connection_name_) {
+      members_(connection_name_, options.member_access) {
   const base::TimePoint now = std::chrono::steady_clock::now();
   const topology::Limits defaults;
   key_rate_ = std::make_unique<TokenBucket>(static_cast<double>(defaults.move_keys_per_second), now);

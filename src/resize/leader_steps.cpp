@@ -266,7 +266,8 @@ Status Leader::move() {
   key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
   byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
   auto mover = std::make_unique<Mover>(
-      *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get()});
+      *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get(),
+                                options_.member_access});
   Result<bool> stamps_good = true;
   Status read_order;
   while (!mover->wait(kMoverTick)) {

@@ -46,6 +46,7 @@ Result<SyncClient*> Members::client(const Member& member) {
   options.connect_timeout = kConnectTimeout;
   options.request_timeout = kRequestTimeout;
   options.name = name_;
+  options.access = access_;
   auto made = SyncClient::connect(member.address, options);
   if (!made) return about(member, made.error());
   connection = {member.address, std::move(*made)};

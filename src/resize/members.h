@@ -23,7 +23,8 @@ enum class Gate { closed, open, done };
 class Members {
  public:
   // `name`: for CLIENT SETNAME, "rs:<controller id>".
-  explicit Members(std::string name) : name_(std::move(name)) {}
+  explicit Members(std::string name, std::shared_ptr<const backend::MemberAccess> access = nullptr)
+      : name_(std::move(name)), access_(std::move(access)) {}
 
   // A live connection; made anew when the last one broke or the address changed.
   [[nodiscard]] Result<backend::SyncClient*> client(const topology::Member& member);
@@ -64,6 +65,7 @@ class Members {
     std::unique_ptr<backend::SyncClient> client;
   };
   const std::string name_;
+  const std::shared_ptr<const backend::MemberAccess> access_;  // Null: plain, without a password.
   std::map<std::string, Connection> connections_;
 };
 

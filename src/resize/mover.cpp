@@ -95,6 +95,7 @@ void Mover::work(MemberIndex index) {
 Mover::Outcome Mover::run_source(Source& source, std::string& error) {
   backend::SyncOptions sync;
   sync.name = options_.name;
+  sync.access = options_.access;
   auto connected = SyncClient::connect(source.member->address, sync);
   if (!connected) {
     error = fmt::format("member {}: {}", source.member->id, connected.error().message);
@@ -155,6 +156,7 @@ Mover::Outcome Mover::move_keys(Source& source, MemberIndex to, const std::vecto
   if (destination == nullptr) {
     backend::SyncOptions sync;
     sync.name = options_.name;
+    sync.access = options_.access;
     auto connected = SyncClient::connect(member.address, sync);
     if (!connected) {
       error = fmt::format("member {}: {}", member.id, connected.error().message);

@@ -25,8 +25,9 @@ class Mover {
   struct Options {
     std::string name;  // For CLIENT SETNAME: "rs:<controller id>".
     std::uint32_t batch_keys = 10;
-    TokenBucket* keys = nullptr;   // Keys a second, over all sources.
-    TokenBucket* bytes = nullptr;  // Bytes a second.
+    TokenBucket* keys = nullptr;                            // Keys a second, over all sources.
+    TokenBucket* bytes = nullptr;                           // Bytes a second.
+    std::shared_ptr<const backend::MemberAccess> access{};  // Null: plain, without a password.
   };
   // What has been done so far; a snapshot of the counts at one moment.
   struct Progress {
