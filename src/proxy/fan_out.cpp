@@ -49,7 +49,7 @@ FanOut::FanOut(Session& session, std::uint64_t number, Kind kind)
 void FanOut::start(std::string_view command) {
   command_ = command;
   if (kind_ == Kind::concat) {
-    for (const auto& upstream : session_.worker().upstreams()) {
+    for (Upstream* upstream : session_.reach().upstreams()) {
       if (upstream->snapshot().topology().resize) rounds_left_ = 2;
     }
   }
@@ -58,23 +58,22 @@ void FanOut::start(std::string_view command) {
 
 void FanOut::ask_all() {
   // Counted first: nothing answers from inside send(), but the count must be right when the first one does.
-  for (const auto& upstream : session_.worker().upstreams())
-    waiting_ += upstream->snapshot().members().size();
-  for (const auto& upstream : session_.worker().upstreams()) {
+  for (Upstream* upstream : session_.reach().upstreams()) waiting_ += upstream->snapshot().members().size();
+  for (Upstream* upstream : session_.reach().upstreams()) {
     const std::size_t members = upstream->snapshot().members().size();
     for (topology::MemberIndex member = 0; member < members; ++member) {
-      upstream->pool().at(member, resp_).send(command_, *this, 0);
+      upstream->pool().at(member, resp_).send(command_, *this, reinterpret_cast<std::uintptr_t>(upstream));
     }
   }
 }
 
-void FanOut::on_reply(std::uint64_t, std::string_view raw) {
+void FanOut::on_reply(std::uint64_t tag, std::string_view raw) {
   if (raw.starts_with('-')) {
     session_.worker().counters().add(telemetry::Counter::errors_member);
     if (error_.empty()) error_ = raw;
   } else {
     some_ok_ = true;
-    take(raw);
+    take(raw, reinterpret_cast<const Upstream*>(tag));
   }
   if (--waiting_ == 0) round_done();
 }
@@ -85,7 +84,7 @@ void FanOut::on_failure(std::uint64_t, const Failure& failure) {
   if (--waiting_ == 0) round_done();
 }
 
-void FanOut::take(std::string_view raw) {
+void FanOut::take(std::string_view raw, const Upstream* from) {
   switch (kind_) {
     case Kind::sum: {
       const auto decoded = protocol::resp::decode(raw);
@@ -97,7 +96,7 @@ void FanOut::take(std::string_view raw) {
       return;
     }
     case Kind::concat:
-      return take_keys(raw);
+      return take_keys(raw, from);
     case Kind::merge_exists:
       return take_flags(raw);
     default:
@@ -105,13 +104,16 @@ void FanOut::take(std::string_view raw) {
   }
 }
 
-void FanOut::take_keys(std::string_view raw) {
+void FanOut::take_keys(std::string_view raw, const Upstream* from) {
   auto decoded = protocol::resp::decode(raw);
   if (!decoded || !*decoded || (*decoded)->value.type != Value::Type::array) {
     if (error_.empty()) error_ = kBadReply;
     return;
   }
+  const Reach& reach = session_.reach();
   for (Value& item : (*decoded)->value.items) {
+    // What this client could not ask for, because its routes lead elsewhere, it does not learn of either.
+    if (!reach.whole() && reach.upstream_of(item.text) != from) continue;
     if (!item.text.starts_with(kReservedPrefix)) keys_.insert(std::move(item.text));
   }
 }

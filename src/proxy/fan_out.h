@@ -21,6 +21,7 @@
 namespace ringshift::proxy {
 
 class Session;
+class Upstream;
 
 // What each member is sent for the client's command: the command itself, or a script where the members'
 // reserved keys must be spared (DBSIZE, FLUSHALL).
@@ -39,8 +40,8 @@ class FanOut final : public Task {
 
  private:
   void ask_all();
-  void take(std::string_view raw);
-  void take_keys(std::string_view raw);
+  void take(std::string_view raw, const Upstream* from);
+  void take_keys(std::string_view raw, const Upstream* from);
   void take_flags(std::string_view raw);
   void round_done();
   [[nodiscard]] std::string answer() const;

@@ -37,6 +37,11 @@ Status check_port_is_free(const std::string& listen) {
                   ": the port is in use; stop the other process or choose another --listen");
 }
 
+bool is_wildcard(const std::string& listen) {
+  const auto endpoint = net::parse_endpoint(listen);
+  return endpoint && (endpoint->host == "0.0.0.0" || endpoint->host == "::" || endpoint->host == "*");
+}
+
 }  // namespace
 
 struct Proxy::Impl {
@@ -77,14 +82,30 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::shared_ptr<Hol
 
 Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedCluster> clusters,
                                             RouteTable routes) {
+  Rules rules;
+  rules.routes = std::move(routes);
+  return start(std::move(options), std::move(clusters), std::move(rules));
+}
+
+Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedCluster> clusters,
+                                            Rules rules) {
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
-  if (const Status free = check_port_is_free(options.listen); !free) return std::unexpected(free.error());
+  std::vector<Options::Listen> listening{{options.listen, false}};
+  listening.insert(listening.end(), options.also_listen.begin(), options.also_listen.end());
+  for (const Options::Listen& at : listening) {
+    if (const Status free = check_port_is_free(at.address); !free) return std::unexpected(free.error());
+  }
   auto impl = std::make_unique<Impl>();
   Impl& self = *impl;
   self.shared.options = std::move(options);
   self.shared.clusters = std::move(clusters);
-  self.shared.routes = std::move(routes);
-  self.shared.address = self.shared.options.listen;
+  self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
+  self.shared.open_to_all = is_wildcard(self.shared.options.listen);
+  for (const Options::Listen& also : self.shared.options.also_listen) {
+    self.shared.open_to_all = self.shared.open_to_all || is_wildcard(also.address);
+  }
+  self.shared.address = listening[0].address;
+  self.shared.listening = std::move(listening);
   self.shared.applied = [&self](std::size_t worker, std::size_t cluster, topology::Version version) {
     self.worker_applied(worker, cluster, version);
   };
@@ -95,16 +116,20 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   };
   self.applied.resize(self.shared.clusters.size());
   for (Impl::Applied& of : self.applied) of.by_worker.resize(self.shared.options.threads);
-  const bool is_unix = self.shared.address.starts_with("unix:");
   for (std::size_t i = 0; i < self.shared.options.threads; ++i) {
     auto worker = std::make_unique<Worker>(i, self.shared);
-    const Worker* first = is_unix && i > 0 ? self.workers[0].get() : nullptr;
-    if (const Status listening = worker->listen(self.shared.address, first); !listening) {
-      return std::unexpected(listening.error());
+    for (std::size_t l = 0; l < self.shared.listening.size(); ++l) {
+      Options::Listen& at = self.shared.listening[l];
+      const bool is_unix = at.address.starts_with("unix:");
+      const Worker* first = is_unix && i > 0 ? self.workers[0].get() : nullptr;
+      if (const Status listens = worker->listen(at, first); !listens) {
+        return std::unexpected(listens.error());
+      }
+      // The port that the first one got is the port of all.
+      if (i == 0) at.address = worker->listener(l).address();
     }
     self.workers.push_back(std::move(worker));
-    // The port that the first one got is the port of all.
-    if (i == 0) self.shared.address = self.workers[0]->listener().address();
+    if (i == 0) self.shared.address = self.shared.listening[0].address;
   }
   for (const auto& worker : self.workers) {
     self.threads.emplace_back([&worker = *worker] { worker.run(); });
@@ -113,6 +138,15 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
 }
 
 const std::string& Proxy::address() const noexcept { return impl_->shared.address; }
+
+const std::vector<Options::Listen>& Proxy::listening() const noexcept { return impl_->shared.listening; }
+
+void Proxy::set_rules(Rules rules) {
+  auto in_force = std::make_shared<const RulesInForce>(std::move(rules));
+  for (const auto& worker : impl_->workers) {
+    worker->post([&worker = *worker, in_force] { worker.adopt(in_force); });
+  }
+}
 
 void Proxy::notify() {
   for (const auto& worker : impl_->workers) worker->post([&worker = *worker] { worker.adopt_newest(); });

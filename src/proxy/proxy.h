@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "proxy/routes.h"
+#include "proxy/rules.h"
 #include "ringshift/error.h"
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
@@ -22,8 +23,13 @@ namespace ringshift::proxy {
 
 struct Options {
   std::string listen = "127.0.0.1:6380";  // "host:port" (0: any free port), "[v6]:port" or "unix:/path".
-  unsigned threads = 0;                   // 0: one for each core.
-  std::string router_id = "proxy";        // Names our connections at the members: "rs:<router id>".
+  struct Listen {
+    std::string address;
+    bool tls = false;
+  };
+  std::vector<Listen> also_listen;
+  unsigned threads = 0;             // 0: one for each core.
+  std::string router_id = "proxy";  // Names our connections at the members: "rs:<router id>".
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds request_timeout{1000};
   std::chrono::milliseconds hold_timeout{10000};  // Longest wait of a command in a resize's HOLD.
@@ -64,6 +70,9 @@ class Proxy {
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options,
                                                             std::vector<ServedCluster> clusters,
                                                             RouteTable routes = {});
+  // REQUIRES: as above, of every route of the rules.
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options,
+                                                            std::vector<ServedCluster> clusters, Rules rules);
   // One cluster for all keys.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options, std::shared_ptr<Holder> holder,
                                                             Authority* authority);
@@ -74,6 +83,11 @@ class Proxy {
   // "127.0.0.1:6380", with the port that was taken.
   [[nodiscard]] const std::string& address() const noexcept;
 
+  // Of all listeners: Options::listen first, then also_listen in order.
+  [[nodiscard]] const std::vector<Options::Listen>& listening() const noexcept;
+  // New rules for the clients that are connected and for those to come; nothing in flight is lost. Somebody
+  // whose user is gone is disconnected once he is answered; limits begin anew. Each worker adopts them soon.
+  void set_rules(Rules rules);
   // A holder has a new snapshot: every worker adopts it soon.
   void notify();
 

@@ -4,6 +4,7 @@
 // Everything here belongs to the worker's thread but the constructor, post() and what run() says.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,7 +13,10 @@
 #include "backend/backend.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "proxy/acl_log.h"
 #include "proxy/proxy.h"
+#include "proxy/reach.h"
+#include "proxy/rules.h"
 #include "proxy/split.h"
 #include "proxy/upstream.h"
 #include "telemetry/counters.h"
@@ -25,8 +29,11 @@ class Session;
 struct Shared {
   Options options;
   std::vector<ServedCluster> clusters;
-  RouteTable routes;
-  std::string address;
+  std::shared_ptr<const RulesInForce> rules;  // As the workers start; later ones are posted to them.
+  mutable AclLog acl_log;
+  bool open_to_all = false;                // A listener is on all addresses.
+  std::vector<Options::Listen> listening;  // With the ports that were taken.
+  std::string address;                     // Of the first.
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> last_client_id{0};
   std::atomic<std::size_t> clients{0};
@@ -42,22 +49,25 @@ class Worker final {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Before run(): opens the port, or accepts with `first` (unix sockets).
-  [[nodiscard]] Status listen(const std::string& address, const Worker* first);
-  [[nodiscard]] const net::Listener& listener() const { return *listener_; }
+  // Before run(), once for each listener: opens the port, or accepts with `first` (unix sockets).
+  [[nodiscard]] Status listen(const Options::Listen& at, const Worker* first);
+  // By the order of listen().
+  [[nodiscard]] const net::Listener& listener(std::size_t index) const { return *listeners_[index]; }
 
   void run();  // The thread's body, until stop_soon() has ended.
   void post(std::function<void()> task) { loop_.post(std::move(task)); }  // Thread-safe.
 
+  void adopt(std::shared_ptr<const RulesInForce> rules);
   void adopt_newest();  // Does nothing when the holders have nothing newer.
   void stop_soon();     // Lets clients finish; run() returns when they have, or at the grace's end.
 
   // For sessions.
   [[nodiscard]] std::span<const std::unique_ptr<Upstream>> upstreams() const noexcept { return upstreams_; }
-  // The cluster that the key belongs to; null when no route takes it.
-  [[nodiscard]] Upstream* upstream_of(std::string_view key) const noexcept {
-    const std::size_t cluster = shared_.routes.cluster_of(key);
-    return cluster == RouteTable::kNone ? nullptr : upstreams_[cluster].get();
+  // A session asks its own reach() for the cluster of a key: not every user reaches every cluster.
+  [[nodiscard]] const RulesInForce& rules() const noexcept { return *rules_; }
+  [[nodiscard]] const Reach& reach_of(std::string_view user) const noexcept {
+    const auto own = user_reach_.find(user);
+    return own == user_reach_.end() ? *reach_ : *own->second;
   }
   [[nodiscard]] net::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] const Shared& shared() const noexcept { return shared_; }
@@ -75,6 +85,7 @@ class Worker final {
 
  private:
   void accept(int fd);
+  [[nodiscard]] bool refused_for_protection(int fd);
   void topology_changed();
   void end_of_wakeup();
 
@@ -82,11 +93,14 @@ class Worker final {
   Shared& shared_;
   telemetry::Counters counters_;
   net::Loop loop_;
-  std::unique_ptr<net::Listener> listener_;
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;  // By cluster.
+  std::shared_ptr<const RulesInForce> rules_;
+  std::unique_ptr<const Reach> reach_;
+  std::map<std::string, std::unique_ptr<const Reach>, std::less<>> user_reach_;
   std::unique_ptr<net::Timer> linger_timer_, grace_timer_;
   bool lingering_ = false;
   bool stopping_ = false;
