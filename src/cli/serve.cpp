@@ -73,6 +73,8 @@ void add_serve(CLI::App& app) {
   command->add_option("--threads", options.proxy_threads, "The proxy's worker threads; 0: one for each core")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
+  command->add_flag("!--no-protected-mode", options.proxy.protected_mode,
+                    "Serve other machines though nobody needs a password");
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

@@ -35,6 +35,8 @@ struct Options {
   std::chrono::milliseconds hold_timeout{10000};  // Longest wait of a command in a resize's HOLD.
   std::chrono::milliseconds shutdown_grace{5000};
   std::size_t max_clients = 10000;
+  // Refuse clients of other machines while nobody needs a password and we listen on all addresses.
+  bool protected_mode = true;
   bool allow_flush = false;  // FLUSHALL and FLUSHDB empty every member; else they are refused.
   // Bounds of one client. Over the first two it is not read from until it has caught up; over the third it
   // is disconnected.

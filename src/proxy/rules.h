@@ -18,8 +18,7 @@ struct Rules {
   RouteTable routes;                                           // Of every user without routes of his own.
   std::map<std::string, RouteTable, std::less<>> user_routes;  // Such a user has only these.
   std::vector<LimitRule> limits;
-  // Refuse clients from other machines while "default" needs no password and we listen on all addresses.
-  bool protected_mode = true;
+  bool protected_mode = true;  // See Options::protected_mode: either ends it.
 };
 
 // Rules in force, with the state of their limits.
