@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/cli.h"
+#include "cli/proxy_config.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
@@ -32,6 +33,8 @@ struct Flags {
   int connect_timeout_ms = 1000;
   int shutdown_grace_ms = 5000;
   bool verbose = false;
+  ConfigFlags config;
+  const CLI::App* command = nullptr;
 };
 
 // Where the proxy's snapshots come from.
@@ -123,10 +126,17 @@ int serve_registry(Flags& flags) {
 }
 
 int run_proxy(Flags& flags) {
-  if (flags.spec.empty() == flags.registry.cluster.empty()) {
-    report(flags.spec.empty() ? "say --spec FILE for a static cluster, or --cluster NAME to follow a registry"
-                              : "--spec and --cluster exclude each other: a static cluster follows no "
-                                "registry (is RINGSHIFT_CLUSTER set?)");
+  const bool configured = !flags.config.file.empty();
+  if (flags.config.check && !configured) {
+    report("--check is about the file of --config: name it");
+    return kBadUsage;
+  }
+  if (!configured && flags.spec.empty() == flags.registry.cluster.empty()) {
+    report(flags.spec.empty()
+               ? "say --spec FILE for a static cluster, --cluster NAME to follow a registry, or --config "
+                 "FILE for the proxy's own file"
+               : "--spec and --cluster exclude each other: a static cluster follows no "
+                 "registry (is RINGSHIFT_CLUSTER set?)");
     return kBadUsage;
   }
   log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
@@ -146,6 +156,10 @@ int run_proxy(Flags& flags) {
   flags.options.request_timeout = std::chrono::milliseconds(flags.request_timeout_ms);
   flags.options.connect_timeout = std::chrono::milliseconds(flags.connect_timeout_ms);
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
+  if (configured) {
+    return serve_config(flags.config, {*flags.command, flags.options, flags.spec, flags.registry,
+                                       std::chrono::seconds(flags.wait_seconds)});
+  }
   return flags.spec.empty() ? serve_registry(flags) : serve_static(flags);
 }
 
@@ -159,6 +173,8 @@ void add_proxy(CLI::App& app) {
   flags->options.router_id = fmt::format("{}-{}", host, getpid());
   proxy::Options& options = flags->options;
   CLI::App* command = app.add_subcommand("proxy", "Serve Redis clients from the members of a cluster");
+  flags->command = command;
+  flags->config.add_to(*command);
   command->add_option("--spec", flags->spec, "The cluster's spec: a static cluster; SIGHUP reads it anew")
       ->type_name("FILE");
   flags->registry.add_to(*command, /*cluster_required=*/false);
@@ -169,6 +185,7 @@ void add_proxy(CLI::App& app) {
   flags->listen.add_to(*command, options.listen);
   flags->members.add_to(*command);
   command->add_option("--threads", options.threads, "Worker threads; 0: one for each core")
+      ->envname("RINGSHIFT_THREADS")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_option("--id", options.router_id, "This router's id; the members see it as a client name")
@@ -187,6 +204,8 @@ void add_proxy(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--allow-flush", options.allow_flush,
                     "Serve FLUSHALL and FLUSHDB, which empty every member");
+  command->add_flag("!--no-protected-mode", options.protected_mode,
+                    "Serve other machines though nobody needs a password");
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"
@@ -195,6 +214,7 @@ void add_proxy(CLI::App& app) {
       "  ringshift proxy --spec cluster.yaml --listen 0.0.0.0:6380 --threads 4\n"
       "  ringshift proxy --spec cluster.yaml --tls-listen 0.0.0.0:6390 --tls-cert proxy.pem --tls-key "
       "proxy.key\n"
+      "  ringshift proxy --config proxy.yaml --check\n"
       "  redis-cli -p 6380 set greeting hello");
   command->callback([flags] {
     if (const int status = run_proxy(*flags); status != kDone) throw CLI::RuntimeError(status);

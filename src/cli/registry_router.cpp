@@ -28,8 +28,8 @@ Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlag
 
 RegistryRouter::~RegistryRouter() = default;
 
-void RegistryRouter::attach(proxy::Proxy& proxy) {
-  proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); });
+void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
+  proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); }, cluster);
   coord::RouterLink::Hooks hooks;
   hooks.on_published = [&proxy] { proxy.notify(); };
   hooks.figures = [&proxy](coord::RouterRecord& record) {

@@ -23,7 +23,7 @@ class RegistryRouter final : public proxy::Authority {
 
   [[nodiscard]] const std::shared_ptr<coord::Holder>& holder() const noexcept { return link_->holder(); }
   // From now on the proxy hears of new topologies, and its acknowledgements are reported.
-  void attach(proxy::Proxy& proxy);
+  void attach(proxy::Proxy& proxy, std::size_t cluster = 0);
   // No call into the proxy happens after this.
   void detach();
 

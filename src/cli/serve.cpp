@@ -88,6 +88,8 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--allow-flush", options.proxy.allow_flush,
                     "Serve FLUSHALL and FLUSHDB, which empty every member");
+  command->add_flag("!--no-protected-mode", options.proxy.protected_mode,
+                    "Serve other machines though nobody needs a password");
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

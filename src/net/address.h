@@ -38,6 +38,9 @@ struct Endpoint {
 // for threads that are no event loop.
 [[nodiscard]] Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint);
 
+// Whether the other end of a connected socket is on this machine: a loopback address or a unix socket.
+[[nodiscard]] bool is_local_peer(int fd) noexcept;
+
 // Resolves on a thread of its own and answers on the loop's thread, unless destroyed before.
 // REQUIRES: destroyed on the loop's thread, before the loop. At most kMaxLookups names are looked up at a
 // time in the process; more fail as overloaded.

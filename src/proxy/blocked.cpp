@@ -57,7 +57,7 @@ void Blocked::start() {
 }
 
 Destination Blocked::locate(std::string_view& error) const {
-  return locate_again(session_.worker(), keys_, error);
+  return locate_again(session_.reach(), keys_, error);
 }
 
 void Blocked::pull_and_open() {

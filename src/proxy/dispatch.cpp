@@ -59,6 +59,8 @@ Session::Outcome Session::dispatch() {
     command = subcommand(*command);
     if (command == nullptr) return Outcome::done;  // Refused.
   }
+  if (guarded_ && !admitted(*command)) [[unlikely]]
+    return Outcome::done;
   if (transaction_ != nullptr && queued_in_transaction(*command)) [[unlikely]]
     return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
@@ -165,13 +167,13 @@ Session::Outcome Session::dispatch_blocking(const Command& command) {
     return Outcome::done;
   }
   if (in_flight() > 0) return Outcome::not_now;
-  CommandKeys located = locate_keys(worker_, command, parser_);
+  CommandKeys located = locate_keys(*reach_, command, parser_);
   if (!located.error.empty()) {
     refuse(located.error);
     return Outcome::done;
   }
   if (located.keys.empty()) {  // It is malformed, so it does not wait.
-    send_block(any_member(worker_), parser_.raw(), 1, {});
+    send_block(any_member(*reach_), parser_.raw(), 1, {});
     return Outcome::done;
   }
   const std::uint64_t number = take_alone();
@@ -187,7 +189,7 @@ Session::Outcome Session::dispatch_fan_out(const Command& command) {
   using protocol::resp::FanOut;
   switch (command.fan_out) {
     case FanOut::any:
-      send_block(any_member(worker_), parser_.raw(), 1, {});
+      send_block(any_member(*reach_), parser_.raw(), 1, {});
       return Outcome::done;
     case FanOut::scan:
       ScanStep::run(*this, parser_);
@@ -228,7 +230,7 @@ std::string_view Session::why_no_flush() const {
        !equals_ignoring_case(parser_.argument(1), "sync"))) {
     return "-ERR syntax error";
   }
-  for (const auto& upstream : worker_.upstreams()) {
+  for (const Upstream* upstream : reach_->upstreams()) {
     if (upstream->snapshot().topology().resize) {
       return "-TRYAGAIN a resize is under way: let it finish or roll it back, then flush";
     }
@@ -282,13 +284,13 @@ void Session::dispatch_routed(const Command& command) {
 
 // Any number of keys, anywhere: they must be on one member.
 void Session::dispatch_many_keys(const Command& command) {
-  CommandKeys located = locate_keys(worker_, command, parser_);
+  CommandKeys located = locate_keys(*reach_, command, parser_);
   if (!located.error.empty()) {
     refuse(located.error);
     return;
   }
   // It touches no key, or is an error that any member knows.
-  if (located.keys.empty()) located.where = any_member(worker_);
+  if (located.keys.empty()) located.where = any_member(*reach_);
   if (&command == kEvalsha || &command == kEvalshaRo) {
     ScriptCall::run(*this, parser_, std::move(located));
     return;
@@ -299,7 +301,7 @@ void Session::dispatch_many_keys(const Command& command) {
 
 // The whole command, which names this one key.
 void Session::send_one(const Command& command, std::string_view key) {
-  Upstream* upstream = worker_.upstream_of(key);
+  Upstream* upstream = reach_->upstream_of(key);
   if (upstream == nullptr) [[unlikely]] {
     refuse(kNoRoute);
     return;
@@ -338,7 +340,7 @@ void Session::dispatch_split(const Command& command) {
   std::array<std::string_view, kRoutedAtOnce> keys;
   std::array<topology::Route, kRoutedAtOnce> routes;
   for (std::size_t next = 1; next < count;) {
-    Upstream* const upstream = worker_.upstream_of(parser_.argument(next));
+    Upstream* const upstream = reach_->upstream_of(parser_.argument(next));
     if (upstream == nullptr) {
       refuse(kNoRoute);
       return;
@@ -350,7 +352,7 @@ void Session::dispatch_split(const Command& command) {
         refuse(kReservedKey);
         return;
       }
-      if (worker_.upstream_of(key) != upstream) break;
+      if (reach_->upstream_of(key) != upstream) break;
       keys[block++] = key;
     }
     upstream->snapshot().route_many(std::span(keys).first(block), std::span(routes).first(block));

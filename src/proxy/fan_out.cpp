@@ -64,7 +64,7 @@ void FanOut::start(std::string_view command) {
     }
   }
   if (kind_ == Kind::concat) {
-    for (const auto& upstream : session_.worker().upstreams()) {
+    for (Upstream* upstream : session_.reach().upstreams()) {
       if (upstream->snapshot().topology().resize) rounds_left_ = 2;
     }
   }
@@ -73,14 +73,14 @@ void FanOut::start(std::string_view command) {
 
 void FanOut::ask_all() {
   // Counted first: nothing answers from inside send(), but the count must be right when the first one does.
-  for (const auto& upstream : session_.worker().upstreams())
+  for (const Upstream* upstream : session_.reach().upstreams())
     waiting_ += upstream->snapshot().members().size();
-  members_.clear();
-  for (const auto& upstream : session_.worker().upstreams()) {
+  asked_.clear();
+  for (Upstream* upstream : session_.reach().upstreams()) {
     const std::size_t members = upstream->snapshot().members().size();
     for (topology::MemberIndex member = 0; member < members; ++member) {
-      const std::uint64_t tag = members_.size();
-      members_.push_back(upstream->snapshot().members()[member].id);
+      const std::uint64_t tag = asked_.size();
+      asked_.push_back({upstream, upstream->snapshot().members()[member].id});
       upstream->pool().at(member, resp_).send(command_, *this, tag);
     }
   }
@@ -89,23 +89,23 @@ void FanOut::ask_all() {
 void FanOut::on_reply(std::uint64_t tag, std::string_view raw) {
   if (raw.starts_with('-')) {
     session_.worker().counters().add(telemetry::Counter::errors_member);
-    failed_on_.push_back(members_[tag]);
+    failed_on_.push_back(asked_[tag].member);
     if (error_.empty()) error_ = raw;
   } else {
     some_ok_ = true;
-    take(raw);
+    take(raw, asked_[tag].upstream);
   }
   if (--waiting_ == 0) round_done();
 }
 
 void FanOut::on_failure(std::uint64_t tag, const Failure& failure) {
   session_.count_failure(failure.kind);
-  failed_on_.push_back(members_[tag]);
+  failed_on_.push_back(asked_[tag].member);
   if (error_.empty()) error_ = failure_reply(failure);
   if (--waiting_ == 0) round_done();
 }
 
-void FanOut::take(std::string_view raw) {
+void FanOut::take(std::string_view raw, const Upstream* from) {
   switch (kind_) {
     case Kind::sum: {
       const auto decoded = protocol::resp::decode(raw);
@@ -117,7 +117,7 @@ void FanOut::take(std::string_view raw) {
       return;
     }
     case Kind::concat:
-      return take_keys(raw);
+      return take_keys(raw, from);
     case Kind::merge_exists:
       return take_flags(raw);
     default:
@@ -125,13 +125,16 @@ void FanOut::take(std::string_view raw) {
   }
 }
 
-void FanOut::take_keys(std::string_view raw) {
+void FanOut::take_keys(std::string_view raw, const Upstream* from) {
   auto decoded = protocol::resp::decode(raw);
   if (!decoded || !*decoded || (*decoded)->value.type != Value::Type::array) {
     if (error_.empty()) error_ = kBadReply;
     return;
   }
+  const Reach& reach = session_.reach();
   for (Value& item : (*decoded)->value.items) {
+    // What this client could not ask for, because its routes lead elsewhere, it does not learn of either.
+    if (!reach.whole() && reach.upstream_of(item.text) != from) continue;
     if (!item.text.starts_with(kReservedPrefix)) keys_.insert(std::move(item.text));
   }
 }
@@ -163,7 +166,7 @@ std::string FanOut::partial_error() const {
   std::string_view text = error_;
   text.remove_suffix(2);
   return fmt::format("{} (on {} of {} members: {}; the others have done it)\r\n", text, failed_on_.size(),
-                     members_.size(), fmt::join(failed_on_, ", "));
+                     asked_.size(), fmt::join(failed_on_, ", "));
 }
 
 // What a member has not got and the cache has is loaded there when it is called, so it exists. What was seen

@@ -22,6 +22,7 @@
 namespace ringshift::proxy {
 
 class Session;
+class Upstream;
 
 // What each member is sent for the client's command: the command itself, or a script where the members'
 // reserved keys must be spared (DBSIZE, FLUSHALL).
@@ -40,8 +41,8 @@ class FanOut final : public Task {
 
  private:
   void ask_all();
-  void take(std::string_view raw);
-  void take_keys(std::string_view raw);
+  void take(std::string_view raw, const Upstream* from);
+  void take_keys(std::string_view raw, const Upstream* from);
   void take_flags(std::string_view raw);
   void round_done();
   void failed_on(std::uint64_t member);
@@ -60,9 +61,14 @@ class FanOut final : public Task {
   bool some_ok_ = false;
   std::string first_reply_, error_;
   std::unordered_set<std::string> keys_;
-  std::vector<bool> flags_;                       // Of SCRIPT EXISTS: every member has it;
-  std::vector<bool> any_flags_;                   // some member has it.
-  std::vector<std::string> members_, failed_on_;  // Ids.
+  std::vector<bool> flags_;      // Of SCRIPT EXISTS: every member has it;
+  std::vector<bool> any_flags_;  // some member has it.
+  struct Asked {
+    Upstream* upstream;
+    std::string member;  // Id.
+  };
+  std::vector<Asked> asked_;
+  std::vector<std::string> failed_on_;  // Ids.
 };
 
 }  // namespace ringshift::proxy

@@ -1,16 +1,17 @@
 #include "proxy/key_set.h"
 
+#include "proxy/reach.h"
 #include "proxy/replies.h"
-#include "proxy/worker.h"
+#include "proxy/upstream.h"
 
 namespace ringshift::proxy {
 
 using protocol::resp::KeyRef;
 using protocol::resp::KeysResult;
 
-std::string_view add_key(const Worker& worker, std::string_view key, Destination& where) {
+std::string_view add_key(const Reach& reach, std::string_view key, Destination& where) {
   if (key.starts_with(kReservedPrefix)) return kReservedKey;
-  Upstream* upstream = worker.upstream_of(key);
+  Upstream* upstream = reach.upstream_of(key);
   if (upstream == nullptr) return kNoRoute;
   const topology::Route route = upstream->snapshot().route(key);
   if (where.upstream == nullptr) {
@@ -24,7 +25,7 @@ std::string_view add_key(const Worker& worker, std::string_view key, Destination
   return {};
 }
 
-CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& command,
+CommandKeys locate_keys(const Reach& reach, const protocol::resp::Command& command,
                         const protocol::resp::Arguments& arguments) {
   CommandKeys located;
   std::vector<KeyRef> refs;
@@ -37,23 +38,23 @@ CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& com
   located.keys.reserve(refs.size());
   for (const KeyRef& ref : refs) {
     const std::string_view key = arguments[ref.argument];
-    located.error = add_key(worker, key, located.where);
+    located.error = add_key(reach, key, located.where);
     if (!located.error.empty()) return located;
     located.keys.emplace_back(key);
   }
   return located;
 }
 
-Destination any_member(const Worker& worker) { return {worker.upstreams().front().get(), 0, true}; }
+Destination any_member(const Reach& reach) { return {reach.upstreams().front(), 0, true}; }
 
-Destination locate_again(const Worker& worker, std::span<const std::string> keys, std::string_view& error) {
+Destination locate_again(const Reach& reach, std::span<const std::string> keys, std::string_view& error) {
   Destination where;
   error = {};
   for (const std::string& key : keys) {
-    error = add_key(worker, key, where);
+    error = add_key(reach, key, where);
     if (!error.empty()) return where;
   }
-  return where.upstream != nullptr ? where : any_member(worker);
+  return where.upstream != nullptr ? where : any_member(reach);
 }
 
 }  // namespace ringshift::proxy

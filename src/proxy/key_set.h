@@ -11,8 +11,8 @@
 
 namespace ringshift::proxy {
 
+class Reach;
 class Upstream;
-class Worker;
 
 // What begins with this is ours at the members.
 inline constexpr std::string_view kReservedPrefix = "rs:";
@@ -28,7 +28,7 @@ struct Destination {
 
 // Adds one key to what `where` already covers. Gives an error without its line end when the key is reserved,
 // has no route, or is on another member than the keys before; "" when all is well. O(1).
-[[nodiscard]] std::string_view add_key(const Worker& worker, std::string_view key, Destination& where);
+[[nodiscard]] std::string_view add_key(const Reach& reach, std::string_view key, Destination& where);
 
 // The keys of a command, found and located. `found.kind` none or malformed: where.upstream is null, and any
 // member may be asked.
@@ -37,15 +37,15 @@ struct CommandKeys {
   Destination where;
   std::vector<std::string> keys;
 };
-[[nodiscard]] CommandKeys locate_keys(const Worker& worker, const protocol::resp::Command& command,
+[[nodiscard]] CommandKeys locate_keys(const Reach& reach, const protocol::resp::Command& command,
                                       const protocol::resp::Arguments& arguments);
 
 // Where a command goes that names no key: the first member of the first cluster, so that the same one always
 // answers.
-[[nodiscard]] Destination any_member(const Worker& worker);
+[[nodiscard]] Destination any_member(const Reach& reach);
 
 // Whether the keys of a located command may be used on their member as they are, by the snapshot of now.
-[[nodiscard]] Destination locate_again(const Worker& worker, std::span<const std::string> keys,
+[[nodiscard]] Destination locate_again(const Reach& reach, std::span<const std::string> keys,
                                        std::string_view& error);
 
 }  // namespace ringshift::proxy

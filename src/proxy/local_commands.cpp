@@ -60,7 +60,7 @@ std::string hello_text(const Session& session) {
   return out;
 }
 
-// HELLO [2|3 [SETNAME name]]. Changes nothing unless all of it is right.
+// HELLO [2|3 [AUTH user password] [SETNAME name]]. Changes nothing unless all of it is right.
 std::string hello(Session& session, const CommandParser& arguments) {
   backend::Resp resp = session.resp();
   if (arguments.argument_count() > 1) {
@@ -75,11 +75,15 @@ std::string hello(Session& session, const CommandParser& arguments) {
   }
   std::string_view name;
   bool named = false;
+  std::string_view user, password;
+  bool authenticates = false;
   for (std::size_t i = 2; i < arguments.argument_count(); ++i) {
     const std::string_view option = arguments.argument(i);
     if (equals_ignoring_case(option, "auth") && i + 2 < arguments.argument_count()) {
-      return "-ERR AUTH is not supported by ringshift: there are no passwords; remove it from the client's "
-             "configuration\r\n";
+      user = arguments.argument(++i);
+      password = arguments.argument(++i);
+      authenticates = true;
+      continue;
     }
     if (!equals_ignoring_case(option, "setname") || i + 1 >= arguments.argument_count()) {
       return fmt::format("-ERR Syntax error in HELLO option '{}'\r\n",
@@ -89,6 +93,8 @@ std::string hello(Session& session, const CommandParser& arguments) {
     named = true;
     if (!fit_for_a_name(name)) return std::string(kBadName);
   }
+  if (authenticates && !session.authenticate(user, password)) return std::string(kWrongPassword);
+  if (!session.authenticated()) return std::string(kHelloNeedsAuth);
   session.set_resp(resp);
   if (named) session.set_name(name);
   return hello_text(session);
@@ -96,8 +102,8 @@ std::string hello(Session& session, const CommandParser& arguments) {
 
 std::string client_info(const Session& session) {
   return fmt::format(
-      "id={} addr={} laddr={} name={} db=0 sub=0 psub=0 multi=-1 cmd=client|info user=default resp={}\n",
-      session.id(), session.peer(), session.shared().address, session.name(),
+      "id={} addr={} laddr={} name={} db=0 sub=0 psub=0 multi=-1 cmd=client|info user={} resp={}\n",
+      session.id(), session.peer(), session.shared().address, session.name(), session.user_name(),
       session.resp() == backend::Resp::v3 ? 3 : 2);
 }
 
@@ -159,6 +165,7 @@ std::string role_text() {
 }
 
 std::string reset(Session& session) {
+  session.become_default_user();
   session.set_resp(backend::Resp::v2);
   session.set_name("");
   return "+RESET\r\n";
@@ -205,6 +212,10 @@ std::string answer_local(Session& session, const CommandParser& arguments, const
       return time_text();
     case LocalCommand::role:
       return role_text();
+    case LocalCommand::auth:
+      return auth_reply(session, arguments);
+    case LocalCommand::acl:
+      return acl_reply(session, arguments);
     case LocalCommand::cluster:
       return "-ERR This instance has cluster support disabled\r\n";
     case LocalCommand::help:
@@ -212,8 +223,6 @@ std::string answer_local(Session& session, const CommandParser& arguments, const
     case LocalCommand::config:  // Not served: see served().
     case LocalCommand::slowlog:
     case LocalCommand::latency:
-    case LocalCommand::auth:
-    case LocalCommand::acl:
     case LocalCommand::none:
       break;
   }

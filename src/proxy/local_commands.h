@@ -4,6 +4,7 @@
 // Worker's thread. REQUIRES: the command's arity was checked. The answer is one whole reply.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "protocol/resp/command_parser.h"
 #include "protocol/resp/command_table.h"
@@ -20,6 +21,16 @@ class Session;
 
 // info.cpp
 [[nodiscard]] std::string info_text(const Session& session, const protocol::resp::CommandParser& arguments);
+// access_commands.cpp: AUTH, ACL and its subcommands.
+[[nodiscard]] std::string auth_reply(Session& session, const protocol::resp::CommandParser& arguments);
+[[nodiscard]] std::string acl_reply(Session& session, const protocol::resp::CommandParser& arguments);
+inline constexpr std::string_view kWrongPassword =
+    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+inline constexpr std::string_view kHelloNeedsAuth =
+    "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> "
+    "<pass> option can be used to authenticate the client and select the RESP protocol version at the same "
+    "time\r\n";
+
 // command_reply.cpp: COMMAND and its subcommands.
 [[nodiscard]] std::string command_reply(const Session& session,
                                         const protocol::resp::CommandParser& arguments);

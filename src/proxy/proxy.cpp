@@ -37,6 +37,11 @@ Status check_port_is_free(const std::string& listen) {
                   ": the port is in use; stop the other process or choose another --listen");
 }
 
+bool is_wildcard(const std::string& listen) {
+  const auto endpoint = net::parse_endpoint(listen);
+  return endpoint && (endpoint->host == "0.0.0.0" || endpoint->host == "::" || endpoint->host == "*");
+}
+
 }  // namespace
 
 struct Proxy::Impl {
@@ -77,6 +82,13 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::shared_ptr<Hol
 
 Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedCluster> clusters,
                                             RouteTable routes) {
+  Rules rules;
+  rules.routes = std::move(routes);
+  return start(std::move(options), std::move(clusters), std::move(rules));
+}
+
+Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedCluster> clusters,
+                                            Rules rules) {
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
   std::vector<Options::Listen> listening{{options.listen, options.listen_tls}};
   listening.insert(listening.end(), options.also_listen.begin(), options.also_listen.end());
@@ -90,7 +102,11 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   Impl& self = *impl;
   self.shared.options = std::move(options);
   self.shared.clusters = std::move(clusters);
-  self.shared.routes = std::move(routes);
+  self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
+  self.shared.open_to_all = is_wildcard(self.shared.options.listen);
+  for (const Options::Listen& also : self.shared.options.also_listen) {
+    self.shared.open_to_all = self.shared.open_to_all || is_wildcard(also.address);
+  }
   self.shared.address = listening[0].address;
   self.shared.listening = std::move(listening);
   self.shared.applied = [&self](std::size_t worker, std::size_t cluster, topology::Version version) {
@@ -127,6 +143,13 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
 const std::string& Proxy::address() const noexcept { return impl_->shared.address; }
 
 const std::vector<Options::Listen>& Proxy::listening() const noexcept { return impl_->shared.listening; }
+
+void Proxy::set_rules(Rules rules) {
+  auto in_force = std::make_shared<const RulesInForce>(std::move(rules));
+  for (const auto& worker : impl_->workers) {
+    worker->post([&worker = *worker, in_force] { worker.adopt(in_force); });
+  }
+}
 
 void Proxy::notify() {
   for (const auto& worker : impl_->workers) worker->post([&worker = *worker] { worker.adopt_newest(); });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "proxy/routes.h"
+#include "proxy/rules.h"
 #include "ringshift/error.h"
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
@@ -45,6 +46,8 @@ struct Options {
   std::chrono::milliseconds hold_timeout{10000};  // Longest wait of a command in a resize's HOLD.
   std::chrono::milliseconds shutdown_grace{5000};
   std::size_t max_clients = 10000;
+  // Refuse clients of other machines while nobody needs a password and we listen on all addresses.
+  bool protected_mode = true;
   bool allow_flush = false;  // FLUSHALL and FLUSHDB empty every member; else they are refused.
   // Bounds of one client. Over the first two it is not read from until it has caught up; over the third it
   // is disconnected.
@@ -80,6 +83,9 @@ class Proxy {
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options,
                                                             std::vector<ServedCluster> clusters,
                                                             RouteTable routes = {});
+  // REQUIRES: as above, of every route of the rules.
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options,
+                                                            std::vector<ServedCluster> clusters, Rules rules);
   // One cluster for all keys.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> start(Options options, std::shared_ptr<Holder> holder,
                                                             Authority* authority);
@@ -92,6 +98,9 @@ class Proxy {
   // Of all listeners: Options::listen first, then also_listen in order.
   [[nodiscard]] const std::vector<Options::Listen>& listening() const noexcept;
 
+  // New rules for the clients that are connected and for those to come; nothing in flight is lost. Somebody
+  // whose user is gone is disconnected once he is answered; limits begin anew. Each worker adopts them soon.
+  void set_rules(Rules rules);
   // A holder has a new snapshot: every worker adopts it soon.
   void notify();
 

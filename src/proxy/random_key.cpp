@@ -41,9 +41,9 @@ RandomKey::RandomKey(Session& session, std::uint64_t number)
 void RandomKey::start() {
   std::string command;
   protocol::resp::append_command(command, {"EVAL_RO", kSize, "0"});
-  for (const auto& upstream : session_.worker().upstreams()) {
+  for (Upstream* upstream : session_.reach().upstreams()) {
     for (const topology::Member& member : upstream->snapshot().members()) {
-      members_.push_back({upstream.get(), member.id});
+      members_.push_back({upstream, member.id});
     }
   }
   waiting_ = members_.size();
@@ -60,7 +60,11 @@ void RandomKey::on_reply(std::uint64_t tag, std::string_view raw) {
   } else if (sized_) {
     const auto decoded = protocol::resp::decode(raw);
     if (!decoded || !*decoded) return finish(kBadReply);
-    if (!(*decoded)->value.is_null()) return finish(raw);
+    const Reach& reach = session_.reach();
+    const std::string& key = (*decoded)->value.text;
+    // A key that this client's routes do not lead to counts as none.
+    const bool hidden = !reach.whole() && reach.upstream_of(key) != members_[drawn_].upstream;
+    if (!(*decoded)->value.is_null() && !hidden) return finish(raw);
     members_[drawn_].size = 0;  // It has none, after all.
     return draw();
   } else {

@@ -59,6 +59,8 @@ std::string unsupported(const protocol::resp::Command& command, std::string_view
   return fmt::format("-ERR command '{}' is not supported by ringshift: {}", name, why);
 }
 
+std::string one_line_error(std::string text) { return one_line(text, text.size()) + "\r\n"; }
+
 void append_header(std::string& out, char type, std::size_t count) {
   out += type;
   fmt::format_to(std::back_inserter(out), "{}\r\n", count);

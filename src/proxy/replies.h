@@ -21,6 +21,9 @@ namespace ringshift::proxy {
 inline constexpr std::string_view kReservedKey = "-ERR keys beginning with 'rs:' are reserved by ringshift";
 inline constexpr std::string_view kNoRoute = "-ERR no route takes this key: no cluster is configured for it";
 
+// `text` and a line end; line ends inside of it become spaces.
+[[nodiscard]] std::string one_line_error(std::string text);
+
 // Writers of one value each.
 void append_bulk(std::string& out, std::string_view text);
 void append_verbatim(std::string& out, std::string_view text, backend::Resp resp);  // A bulk in RESP2.

@@ -25,6 +25,9 @@ class RouteTable {
     std::ranges::stable_sort(
         rules_, [](const RouteRule& a, const RouteRule& b) { return a.prefix.size() > b.prefix.size(); });
     if (rules_.size() == 1 && rules_[0].prefix.empty()) only_ = rules_[0].cluster;
+    for (const RouteRule& rule : rules_) clusters_.push_back(rule.cluster);
+    std::ranges::sort(clusters_);
+    clusters_.erase(std::ranges::unique(clusters_).begin(), clusters_.end());
   }
 
   // kNone when no route takes the key.
@@ -36,10 +39,15 @@ class RouteTable {
     }
     return kNone;
   }
+  // That some key may belong to: each once, ascending.
+  [[nodiscard]] const std::vector<std::size_t>& clusters() const noexcept { return clusters_; }
+  // There is one route, for all keys.
+  [[nodiscard]] bool takes_all() const noexcept { return only_ != kNone; }
 
  private:
   std::vector<RouteRule> rules_;  // Longest prefix first.
-  std::size_t only_ = kNone;      // The cluster of all keys, if there is but one.
+  std::vector<std::size_t> clusters_;
+  std::size_t only_ = kNone;  // The cluster of all keys, if there is but one.
 };
 
 }  // namespace ringshift::proxy

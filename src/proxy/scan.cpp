@@ -94,7 +94,8 @@ bool ScanStep::ask() {
   append_bulk(command, "SCAN");
   append_bulk(command, cursor);
   command += options_;
-  session_.worker().upstreams()[target->cluster]->pool().at(target->member, resp_).send(command, *this, 0);
+  from_ = session_.worker().upstreams()[target->cluster].get();
+  from_->pool().at(target->member, resp_).send(command, *this, 0);
   return true;
 }
 
@@ -111,7 +112,10 @@ void ScanStep::on_reply(std::uint64_t, std::string_view raw) {
     return session_.task_done(number_,
                               "-ERR a member's SCAN cursor is too large to be part of a common one\r\n");
   }
+  const Reach& reach = session_.reach();
   for (Value& item : (*decoded)->value.items[1].items) {
+    // What this client could not ask for, because its routes lead elsewhere, it does not learn of either.
+    if (!reach.whole() && reach.upstream_of(item.text) != from_) continue;
     if (!item.text.starts_with(kReservedPrefix)) keys_.push_back(std::move(item.text));
   }
   scan_->take(position_, *cursor, keys_);

@@ -19,6 +19,7 @@ class CommandParser;
 namespace ringshift::proxy {
 
 class Session;
+class Upstream;
 
 class ScanStep final : public Task {
  public:
@@ -50,6 +51,7 @@ class ScanStep final : public Task {
   unsigned members_left_ = kMaxMembers;
   std::vector<std::shared_ptr<const topology::Snapshot>> views_;
   std::vector<std::string> keys_;
+  Upstream* from_ = nullptr;  // Whose member was asked.
 };
 
 }  // namespace ringshift::proxy

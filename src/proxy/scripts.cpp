@@ -64,7 +64,7 @@ bool ScriptCall::load_and_send_again() {
   const auto known = session_.worker().scripts().find(sha_);
   if (!known) return false;
   std::string_view error;
-  const Destination where = locate_again(session_.worker(), keys_, error);
+  const Destination where = locate_again(session_.reach(), keys_, error);
   if (!error.empty()) return false;  // The members changed; the client may try again.
   loaded_ = true;
   only_loading_ = !session_.is_last(number_);
@@ -141,8 +141,9 @@ KillScript::~KillScript() = default;
 void KillScript::start() {
   Worker& worker = session_.worker();
   const auto timeout = worker.options().request_timeout;
-  for (const auto& upstream : worker.upstreams()) waiting_ += upstream->snapshot().members().size();
-  for (const auto& upstream : worker.upstreams()) {
+  const auto upstreams = session_.reach().upstreams();
+  for (const Upstream* upstream : upstreams) waiting_ += upstream->snapshot().members().size();
+  for (const Upstream* upstream : upstreams) {
     for (const topology::Member& member : upstream->snapshot().members()) {
       asked_.push_back(std::make_unique<Asked>(*this, asked_.size(), member.id));
       asked_.back()->start(worker.loop(), member.address, timeout);

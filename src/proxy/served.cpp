@@ -18,8 +18,6 @@ bool answered(const Command& command) noexcept {
     case LocalCommand::config:
     case LocalCommand::slowlog:
     case LocalCommand::latency:
-    case LocalCommand::auth:
-    case LocalCommand::acl:
       return false;
     default:
       return true;
@@ -55,8 +53,6 @@ std::string_view why_not_served(const Command& command) noexcept {
     case Handling::pubsub:
       return "publish and subscribe are not served by this version";
     case Handling::local:
-      if (command.local == LocalCommand::auth)
-        return "there are no passwords; remove it from the client's configuration";
       return "this version of the proxy keeps nothing of the kind";
     default:
       return command.reason;

@@ -73,6 +73,7 @@ std::size_t Session::on_data(std::string_view bytes) {
       answer_now(parser_.error() + "\r\n");
       closing_ = true;
     } else if (dispatch() == Outcome::not_now) {
+      was_admitted_ = guarded_;
       barrier_ = true;
       pause();
       break;

@@ -17,6 +17,8 @@
 #include "protocol/resp/command_parser.h"
 #include "protocol/resp/command_table.h"
 #include "proxy/key_set.h"
+#include "proxy/reach.h"
+#include "proxy/rules.h"
 #include "proxy/task.h"
 #include "proxy/transaction.h"
 #include "proxy/worker.h"
@@ -75,6 +77,19 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   void set_name(std::string_view name) { name_ = name; }
 
+  // admission.cpp: who the client is, and what he may do. From the worker, first and on every change:
+  void rules_adopted();
+  // The clusters of the user's routes.
+  [[nodiscard]] const Reach& reach() const noexcept { return *reach_; }
+  [[nodiscard]] const std::string& user_name() const noexcept { return user_->name(); }
+  [[nodiscard]] bool authenticated() const noexcept { return authenticated_; }
+  [[nodiscard]] bool authenticate(std::string_view name, std::string_view password);
+  void become_default_user();  // RESET, and a new client.
+  // For what is subscribed to or published by other ways than admitted(): "", or the error without its line
+  // end; also notes it in ACL LOG.
+  [[nodiscard]] std::string refused(const protocol::resp::Command& command,
+                                    const protocol::resp::Arguments& arguments);
+
  private:
   struct Slot {
     std::string answer;
@@ -92,6 +107,11 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void on_reply(std::uint64_t tag, std::string_view raw) override;
   void on_failure(std::uint64_t tag, const backend::Failure& failure) override;
 
+  // admission.cpp
+  [[nodiscard]] bool admitted(const protocol::resp::Command& command);  // False: it was answered.
+  [[nodiscard]] std::string over_limit(const protocol::resp::Command& command);
+  void become(const access::User& user);
+  void note_refusal(std::string_view reason, std::string_view object, std::string_view user);
   // dispatch.cpp
   Outcome dispatch();
   void dispatch_routed(const protocol::resp::Command& command);
@@ -145,6 +165,13 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool barrier_ = false;     // The next command waits until nothing is in flight.
   bool alone_ = false;       // The command in flight is to be answered before the next is read.
   bool blocked_ = false;  // The same for one that may wait long: we go on reading, to see the client leave.
+  bool guarded_ = false;  // Every command is to be admitted().
+  bool authenticated_ = true;
+  bool was_admitted_ = false;           // The next command has been, and is looked at again.
+  const access::User* user_ = nullptr;  // These belong to the worker's rules.
+  const Reach* reach_ = nullptr;
+  Meter* user_meter_ = nullptr;
+  std::unique_ptr<Meter> client_meter_;
   std::unique_ptr<Transaction> transaction_;  // Null nearly always.
   std::string name_;
 };

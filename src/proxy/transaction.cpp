@@ -62,7 +62,7 @@ std::string Transaction::queue(const Command& command, const CommandParser& argu
     text = "-ERR the transaction is longer than " + std::to_string(kMaxBlockBytes) + " bytes";
     error = text;
   } else {
-    located = locate_keys(session_.worker(), command, arguments);
+    located = locate_keys(session_.reach(), command, arguments);
     error = located.error;
     if (error.empty() && where_.upstream != nullptr && located.where.upstream != nullptr &&
         !member_is(located.where)) {
@@ -107,7 +107,7 @@ void Transaction::exec() {
   if (watch_ != nullptr) return exec_watched(block, count);
 
   std::string_view error;
-  const Destination where = locate_again(session_.worker(), keys_, error);
+  const Destination where = locate_again(session_.reach(), keys_, error);
   std::vector<std::string> keys = std::move(keys_);
   reset_queue();
   if (!error.empty()) {  // The members changed since it was queued.
@@ -120,7 +120,7 @@ void Transaction::exec() {
 // The watch is only good while every key concerned is settled on the watch's member.
 void Transaction::exec_watched(const std::string& block, std::size_t count) {
   std::string_view error;
-  const Destination where = locate_again(session_.worker(), keys_, error);
+  const Destination where = locate_again(session_.reach(), keys_, error);
   if (!error.empty()) return drop_and_refuse(error);
   if (!keys_.empty()) {
     if (!is_watch_member(where)) return drop_and_refuse(kOtherSlot);
@@ -162,7 +162,7 @@ bool Transaction::is_watch_member(const Destination& where) const {
 // --- WATCH -----------------------------------------------------------------------------------------------
 
 void Transaction::watch(const Command& command, const CommandParser& arguments) {
-  CommandKeys located = locate_keys(session_.worker(), command, arguments);
+  CommandKeys located = locate_keys(session_.reach(), command, arguments);
   if (!located.error.empty()) {
     session_.refuse(located.error);
     return;
@@ -248,7 +248,7 @@ void Transaction::topology_changed() {
   if (watch_ == nullptr || watch_broken_) return;
   Destination where;
   for (const std::string& key : watched_) {
-    if (!add_key(session_.worker(), key, where).empty() || !where.settled || !is_watch_member(where)) {
+    if (!add_key(session_.reach(), key, where).empty() || !where.settled || !is_watch_member(where)) {
       watch_broken_ = true;
       return;
     }

@@ -79,7 +79,7 @@ WaitAll::WaitAll(Session& session, std::uint64_t number) : session_(session), nu
 WaitAll::~WaitAll() = default;
 
 void WaitAll::start(std::string_view command) {
-  for (const auto& upstream : session_.worker().upstreams()) {
+  for (Upstream* upstream : session_.reach().upstreams()) {
     const std::size_t members = upstream->snapshot().members().size();
     for (topology::MemberIndex member = 0; member < members; ++member) {
       legs_.push_back(std::make_unique<Leg>(*this, legs_.size(), *upstream, member, session_.resp()));

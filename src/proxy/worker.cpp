@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "net/address.h"
 #include "proxy/session.h"
 
 namespace ringshift::proxy {
@@ -13,6 +14,23 @@ namespace {
 
 using telemetry::Counter;
 
+// Word for word Redis', since clients look for it.
+constexpr std::string_view kProtected =
+    "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for "
+    "the default user. In this mode connections are only accepted from the loopback interface. If you want "
+    "to "
+    "connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable "
+    "protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by "
+    "connecting to Redis from the same host the server is running, however MAKE SURE Redis is not publicly "
+    "accessible from internet if you do so. Use CONFIG REWRITE to make this change permanent. 2) "
+    "Alternatively "
+    "you can just disable the protected mode by editing the Redis configuration file, and setting the "
+    "protected mode option to 'no', and then restarting the server. 3) If you started the server manually "
+    "just "
+    "for testing, restart it with the '--protected-mode no' option. 4) Setup a an authentication password "
+    "for "
+    "the default user. NOTE: You only need to do one of the above things in order for the server to start "
+    "accepting connections from the outside.\r\n";
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
 
 }  // namespace
@@ -38,6 +56,7 @@ void Worker::run() {
         Upstream::Listeners{[this] { topology_changed(); },
                             [this, i](topology::Version version) { shared_.applied(number_, i, version); }}));
   }
+  adopt(shared_.rules);
   linger_timer_ = loop_.timer([this] {
     lingering_ = false;
     for (const auto& session : sessions_) session->linger_over();
@@ -74,10 +93,38 @@ void Worker::accept(int fd, bool tls) {
     ::close(fd);
     return;
   }
+  if (refused_for_protection(fd)) {
+    shared_.clients.fetch_sub(1);
+    counters_.add(Counter::clients_rejected);
+    (void)::send(fd, kProtected.data(), kProtected.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ::close(fd);
+    return;
+  }
   counters_.add(Counter::clients_accepted);
   sessions_.push_back(std::make_unique<Session>(*this, fd, shared_.last_client_id.fetch_add(1) + 1,
                                                 tls ? shared_.options.tls.get() : nullptr));
   sessions_.back()->set_index(sessions_.size() - 1);
+  sessions_.back()->become_default_user();
+}
+
+// As Redis: without a password nobody else's machine is served by accident.
+bool Worker::refused_for_protection(int fd) {
+  const access::User& user = rules_->rules.users.default_user();
+  if (!shared_.options.protected_mode || !rules_->rules.protected_mode || !shared_.open_to_all ||
+      !user.needs_no_password())
+    return false;
+  return !net::is_local_peer(fd);
+}
+
+void Worker::adopt(std::shared_ptr<const RulesInForce> rules) {
+  const std::shared_ptr<const RulesInForce> old = std::exchange(rules_, std::move(rules));
+  const std::unique_ptr<const Reach> old_reach =
+      std::exchange(reach_, std::make_unique<const Reach>(rules_->rules.routes, upstreams_));
+  const auto old_user_reach = std::exchange(user_reach_, {});
+  for (const auto& [user, routes] : rules_->rules.user_routes) {
+    user_reach_.emplace(user, std::make_unique<const Reach>(routes, upstreams_));
+  }
+  for (const auto& session : sessions_) session->rules_adopted();
 }
 
 void Worker::remove(Session& session) {

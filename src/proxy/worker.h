@@ -4,6 +4,7 @@
 // Everything here belongs to the worker's thread but the constructor, post() and what run() says.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,7 +13,10 @@
 #include "backend/backend.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "proxy/acl_log.h"
 #include "proxy/proxy.h"
+#include "proxy/reach.h"
+#include "proxy/rules.h"
 #include "proxy/scan_state.h"
 #include "proxy/script_cache.h"
 #include "proxy/split.h"
@@ -27,7 +31,9 @@ class Session;
 struct Shared {
   Options options;
   std::vector<ServedCluster> clusters;
-  RouteTable routes;
+  std::shared_ptr<const RulesInForce> rules;  // As the workers start; later ones are posted to them.
+  mutable AclLog acl_log;
+  bool open_to_all = false;                // A listener is on all addresses.
   std::vector<Options::Listen> listening;  // With the ports that were taken.
   std::string address;                     // Of the first.
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
@@ -55,15 +61,17 @@ class Worker final {
   void run();  // The thread's body, until stop_soon() has ended.
   void post(std::function<void()> task) { loop_.post(std::move(task)); }  // Thread-safe.
 
+  void adopt(std::shared_ptr<const RulesInForce> rules);
   void adopt_newest();  // Does nothing when the holders have nothing newer.
   void stop_soon();     // Lets clients finish; run() returns when they have, or at the grace's end.
 
   // For sessions.
   [[nodiscard]] std::span<const std::unique_ptr<Upstream>> upstreams() const noexcept { return upstreams_; }
-  // The cluster that the key belongs to; null when no route takes it.
-  [[nodiscard]] Upstream* upstream_of(std::string_view key) const noexcept {
-    const std::size_t cluster = shared_.routes.cluster_of(key);
-    return cluster == RouteTable::kNone ? nullptr : upstreams_[cluster].get();
+  // A session asks its own reach() for the cluster of a key: not every user reaches every cluster.
+  [[nodiscard]] const RulesInForce& rules() const noexcept { return *rules_; }
+  [[nodiscard]] const Reach& reach_of(std::string_view user) const noexcept {
+    const auto own = user_reach_.find(user);
+    return own == user_reach_.end() ? *reach_ : *own->second;
   }
   [[nodiscard]] net::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] const Shared& shared() const noexcept { return shared_; }
@@ -83,6 +91,7 @@ class Worker final {
 
  private:
   void accept(int fd, bool tls);
+  [[nodiscard]] bool refused_for_protection(int fd);
   void topology_changed();
   void end_of_wakeup();
 
@@ -95,6 +104,9 @@ class Worker final {
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;  // By cluster.
+  std::shared_ptr<const RulesInForce> rules_;
+  std::unique_ptr<const Reach> reach_;
+  std::map<std::string, std::unique_ptr<const Reach>, std::less<>> user_reach_;
   std::unique_ptr<net::Timer> linger_timer_, grace_timer_;
   bool lingering_ = false;
   bool stopping_ = false;

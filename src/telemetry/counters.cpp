@@ -4,10 +4,10 @@ namespace ringshift::telemetry {
 
 std::string_view name(Counter counter) noexcept {
   static constexpr std::array<std::string_view, kCounterCount> kNames = {
-      "requests",      "get_hits",         "get_misses",       "errors_protocol",   "errors_refused",
-      "errors_member", "errors_unsent",    "errors_unknown",   "errors_overloaded", "bytes_in",
-      "bytes_out",     "clients_accepted", "clients_rejected", "clients_closed",    "clients_cut",
-      "keys_pulled",   "bytes_pulled"};
+      "requests",       "get_hits",      "get_misses",     "errors_protocol",   "errors_refused",
+      "errors_member",  "errors_unsent", "errors_unknown", "errors_overloaded", "errors_denied",
+      "errors_limited", "bytes_in",      "bytes_out",      "clients_accepted",  "clients_rejected",
+      "clients_closed", "clients_cut",   "keys_pulled",    "bytes_pulled"};
   return kNames[static_cast<std::size_t>(counter)];
 }
 

@@ -21,6 +21,8 @@ enum class Counter : std::uint8_t {
   errors_unsent,      // Not executed: member not reachable in time.
   errors_unknown,     // Sent, not answered in time: may have been executed.
   errors_overloaded,  // Not executed: a member's queue was full.
+  errors_denied,      // No password, or a wrong one; the user may not do this.
+  errors_limited,     // Over a rate limit.
   bytes_in,           // From clients.
   bytes_out,          // To clients.
   clients_accepted,

@@ -33,6 +33,11 @@ class Client {
   }
   ~Client() { close(); }
   Client(Client&& other) noexcept : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+  Client& operator=(Client&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
