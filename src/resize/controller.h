@@ -25,7 +25,7 @@ struct ControllerOptions {
   std::string id;  // Unique to this process.
   std::chrono::seconds lease_ttl{5};
   std::chrono::milliseconds fence_timeout{2000};  // How long HOLD waits before it fences a silent router.
-  std::shared_ptr<const backend::MemberAccess> member_access;  // Null: plain, without a password.
+  std::shared_ptr<const backend::MemberAccess> member_access{};  // Null: plain, without a password.
 };
 
 class Controller {
