@@ -32,6 +32,8 @@ const Command* const kMulti = protocol::resp::find_command("multi");
 const Command* const kExec = protocol::resp::find_command("exec");
 const Command* const kDiscard = protocol::resp::find_command("discard");
 const Command* const kWatch = protocol::resp::find_command("watch");
+const Command* const kReply =
+    protocol::resp::find_subcommand(*protocol::resp::find_command("client"), "reply");
 const Command* const kUnwatch = protocol::resp::find_command("unwatch");
 
 KeyAccess access_of(const Command& command) {
@@ -51,6 +53,9 @@ Session::Outcome Session::dispatch() {
     command = subcommand(*command);
     if (command == nullptr) return Outcome::done;  // Refused.
   }
+  last_command_ = command;
+  if (worker_.admin().attentive && !look_closer(*command)) [[unlikely]]
+    return Outcome::not_now;
   if (transaction_ != nullptr && queued_in_transaction(*command)) [[unlikely]]
     return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
@@ -224,6 +229,7 @@ void Session::refuse_unknown() {
               stream_->peer());
     worker_.counters().add(Counter::errors_protocol);
     closing_ = true;
+    mark();  // There may be no answer to write that would lead to the end.
     return;
   }
   refuse(unknown_command(parser_));
@@ -369,10 +375,13 @@ Session::Outcome Session::dispatch_local(const Command& command) {
   // connections of their own to the members, between which there is no order.
   const bool changes_protocol = command.local == LocalCommand::hello || command.local == LocalCommand::reset;
   if (changes_protocol && in_flight() > 0) return Outcome::not_now;
-  if (command.local == LocalCommand::reset && transaction_ != nullptr) {
-    transaction_->drop();
+  if (command.local == LocalCommand::reset) {
+    muted_ = no_evict_ = false;
+    numbered_ = measure_ != nullptr;
+    if (transaction_ != nullptr) transaction_->drop();
     transaction_.reset();
   }
+  if (&command == kReply) return dispatch_reply(command);
   worker_.counters().add(Counter::requests);
   if (!command.arity_fits(parser_.argument_count())) {
     refuse(wrong_arity(command));
@@ -383,7 +392,11 @@ Session::Outcome Session::dispatch_local(const Command& command) {
     return Outcome::done;
   }
   const std::string answer = answer_local(*this, parser_, command);
-  if (answer.starts_with('-')) worker_.counters().add(Counter::errors_refused);
+  if (answer.empty()) return Outcome::done;  // Every worker is asked.
+  if (answer.starts_with('-')) {
+    worker_.counters().add(Counter::errors_refused);
+    worker_.admin().count_error(answer);
+  }
   answer_now(answer);
   if (command.local == LocalCommand::quit) closing_ = true;
   return Outcome::done;

@@ -40,6 +40,7 @@ Status check_port_is_free(const std::string& listen) {
 }  // namespace
 
 struct Proxy::Impl {
+  explicit Impl(Options options) : shared(std::move(options)) {}
   Shared shared;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::thread> threads;
@@ -79,9 +80,8 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
                                             RouteTable routes) {
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
   if (const Status free = check_port_is_free(options.listen); !free) return std::unexpected(free.error());
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(std::move(options));
   Impl& self = *impl;
-  self.shared.options = std::move(options);
   self.shared.clusters = std::move(clusters);
   self.shared.routes = std::move(routes);
   self.shared.address = self.shared.options.listen;
@@ -102,6 +102,7 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
     if (const Status listening = worker->listen(self.shared.address, first); !listening) {
       return std::unexpected(listening.error());
     }
+    self.shared.workers.push_back(worker.get());
     self.workers.push_back(std::move(worker));
     // The port that the first one got is the port of all.
     if (i == 0) self.shared.address = self.workers[0]->listener().address();
