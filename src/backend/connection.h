@@ -203,7 +203,7 @@ class Connection final : public Backend, private net::StreamHandler {
   int failed_attempts_ = 0;  // Since it last served.
   PendingRing ring_;
   std::uint64_t answered_ = 0;
-  std::uint64_t failed_ = 0;  // Of those, and of the rejected.
+  std::uint64_t failed_ = 0;       // Of those, and of the rejected.
   std::string queue_;              // Commands that wait for `serving`.
   std::uint64_t queue_begin_ = 0;  // Where queue_ begins, in the terms of Pending::end.
   std::uint64_t enqueued_ = 0;     // Where the next command begins.

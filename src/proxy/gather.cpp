@@ -41,6 +41,4 @@ void Gather::finish() {
   session_.task_done(number_, finish_(state_->all));  // Destroys this.
 }
 
-void Gather::abandon() { session_.task_done(number_, ""); }
-
 }  // namespace ringshift::proxy

@@ -3,6 +3,7 @@
 //
 // Any worker may end meanwhile: its Mailbox answers for it as one that has nothing, or refuses, which counts
 // as such an answer. So no question is left without an answer, and none holds up a shutdown.
+// Nor need it be abandoned when the client sends no more.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,6 @@ class Gather final : public Task {
 
   void on_reply(std::uint64_t, std::string_view) override {}  // It asks no member.
   void on_failure(std::uint64_t, const backend::Failure&) override {}
-  void abandon() override;
 
  private:
   struct State;

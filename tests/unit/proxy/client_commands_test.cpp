@@ -213,6 +213,16 @@ TEST_F(ProxyClientCommands, TrackingIsOff) {
   EXPECT_TRUE(admin_.ask({"CLIENT", "INFO"}).contains(" flags=e "));
 }
 
+TEST_F(ProxyClientCommands, AClientThatSendsNoMoreStillGetsItsAnswer) {
+  for (const std::string_view command : {"CLIENT LIST\r\n", "INFO\r\n", "CLIENT UNPAUSE\r\n"}) {
+    Client client = cluster_.client();
+    ASSERT_TRUE(client.send(command));
+    client.half_close();
+    const std::string answer = client.rest(std::chrono::seconds(5));
+    EXPECT_TRUE(answer.ends_with("\r\n") && answer.size() >= 5) << command << answer;
+  }
+}
+
 TEST_F(ProxyClientCommands, ManyAtOnceFromAllThreads) {
   std::vector<Client> clients;
   for (int i = 0; i < 24; ++i) clients.push_back(cluster_.client());
