@@ -136,6 +136,17 @@ struct Options {
   std::size_t max_idle_per_member = 8;  // Of those given back.
 };
 
+// One member's connections, as of now.
+struct MemberFigures {
+  bool connected = false;           // The shared one serves.
+  std::string down_reason;          // Why not, once an attempt has failed.
+  std::size_t queued_commands = 0;  // Waiting for the connection.
+  std::size_t in_flight = 0;        // Sent, not answered.
+  std::uint64_t answered = 0;       // Commands answered or failed, since the worker knows this address.
+  std::uint64_t failed = 0;         // Of those, without an answer.
+  std::size_t private_connections = 0;
+};
+
 class Pool {
  public:
   virtual ~Pool() = default;
@@ -162,6 +173,8 @@ class Pool {
   // that was sent just now, and come too late for one that was answered: PrivateConnection::unblock() does
   // not.
   virtual void unblock(topology::MemberIndex member, std::uint64_t client_id) = 0;
+  // O(connections). REQUIRES: `member` is an index of the adopted snapshot.
+  [[nodiscard]] virtual MemberFigures figures(topology::MemberIndex member) const = 0;
 };
 
 // `look` null: a static cluster, where a connection serves after its handshake. It must outlive the pool.

@@ -92,6 +92,7 @@ void Connection::put(std::string_view bytes) {
 }
 
 void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason) {
+  ++failed_;
   shared_.keep_house_soon();
   shared_.deferred.push_back({this, &sink, tag, kind, member_, std::move(reason)});
 }
@@ -171,6 +172,7 @@ void Connection::expire_queued(base::TimePoint now) {
   queue_.erase(0, end - queue_begin_);
   queue_begin_ = end;
   answered_ += expired.size();
+  failed_ += expired.size();
   const std::string reason = "not connected within " +
                              std::to_string(shared_.options.request_timeout.count()) + " ms (" +
                              (state_ == State::confirming ? "waiting for the registry" : address_) + ")";
@@ -191,6 +193,7 @@ void Connection::broke(std::string_view why) {
   PendingRing failed;
   failed.swap(ring_);
   answered_ += failed.size();
+  failed_ += failed.size();
   queue_.clear();
   queue_begin_ = enqueued_ = output_base_ = 0;
   confirm_token_.reset();
@@ -236,6 +239,17 @@ void Connection::add_orphan() {
     member_->orphans.pop_back();
   }
   member_->orphans.push_back(std::move(orphan));
+}
+
+void Connection::add_to(MemberFigures& figures) const {
+  if (is_private()) {
+    ++figures.private_connections;
+  } else if (down_ && figures.down_reason.empty()) {
+    figures.down_reason = down_reason_;
+  }
+  (state_ == State::serving ? figures.in_flight : figures.queued_commands) += ring_.size();
+  figures.answered += answered_;
+  figures.failed += failed_;
 }
 
 void Connection::drop_queue() {

@@ -154,6 +154,7 @@ class Connection final : public Backend, private net::StreamHandler {
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] std::uint64_t accepted() const noexcept { return answered_ + ring_.size(); }
   [[nodiscard]] std::uint64_t answered() const noexcept { return answered_; }  // Or failed.
+  void add_to(MemberFigures& figures) const;
 
  private:
   enum class State { resting, connecting, greeting, confirming, serving, lost };
@@ -202,6 +203,7 @@ class Connection final : public Backend, private net::StreamHandler {
   int failed_attempts_ = 0;  // Since it last served.
   PendingRing ring_;
   std::uint64_t answered_ = 0;
+  std::uint64_t failed_ = 0;       // Of those, and of the rejected.
   std::string queue_;              // Commands that wait for `serving`.
   std::uint64_t queue_begin_ = 0;  // Where queue_ begins, in the terms of Pending::end.
   std::uint64_t enqueued_ = 0;     // Where the next command begins.

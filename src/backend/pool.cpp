@@ -105,6 +105,16 @@ class PoolImpl final : public Pool {
     links->second.idle.push_back(connection);
   }
 
+  MemberFigures figures(topology::MemberIndex member) const override {
+    const Links& links = *table_[member];
+    MemberFigures figures;
+    for (const auto& connection : connections_) {
+      if (&connection->member() == links.member.get() && !connection->finished()) connection->add_to(figures);
+    }
+    figures.connected = links.v2->connected();
+    return figures;
+  }
+
   void unblock(topology::MemberIndex member, std::uint64_t client_id) override {
     errands_.unblock(*table_[member]->member, client_id, false, 0);
   }

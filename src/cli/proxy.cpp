@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/cli.h"
+#include "cli/client_flags.h"
 #include "cli/proxy_config.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
@@ -199,13 +200,7 @@ void add_proxy(CLI::App& app) {
   command->add_option("--shutdown-grace-ms", flags->shutdown_grace_ms, "Longest wait for answers at the end")
       ->check(CLI::Range(0, 3600000))
       ->capture_default_str();
-  command->add_option("--max-clients", options.max_clients, "More are refused")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}))
-      ->capture_default_str();
-  command->add_flag("--allow-flush", options.allow_flush,
-                    "Serve FLUSHALL and FLUSHDB, which empty every member");
-  command->add_flag("!--no-protected-mode", options.protected_mode,
-                    "Serve other machines though nobody needs a password");
+  add_client_flags(*command, options);
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/client_flags.h"
 #include "cli/deployment.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
@@ -86,10 +87,7 @@ void add_serve(CLI::App& app) {
   command->add_option("--threads", options.proxy_threads, "The proxy's worker threads; 0: one for each core")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_flag("--allow-flush", options.proxy.allow_flush,
-                    "Serve FLUSHALL and FLUSHDB, which empty every member");
-  command->add_flag("!--no-protected-mode", options.proxy.protected_mode,
-                    "Serve other machines though nobody needs a password");
+  add_client_flags(*command, options.proxy);
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

@@ -40,6 +40,8 @@ const Command* const kEval = protocol::resp::find_command("eval");
 const Command* const kEvalRo = protocol::resp::find_command("eval_ro");
 const Command* const kEvalsha = protocol::resp::find_command("evalsha");
 const Command* const kEvalshaRo = protocol::resp::find_command("evalsha_ro");
+const Command* const kReply =
+    protocol::resp::find_subcommand(*protocol::resp::find_command("client"), "reply");
 const Command* const kUnwatch = protocol::resp::find_command("unwatch");
 
 KeyAccess access_of(const Command& command) {
@@ -59,8 +61,11 @@ Session::Outcome Session::dispatch() {
     command = subcommand(*command);
     if (command == nullptr) return Outcome::done;  // Refused.
   }
+  last_command_ = command;
   if (guarded_ && !admitted(*command)) [[unlikely]]
     return Outcome::done;
+  if (worker_.admin().attentive && !look_closer(*command)) [[unlikely]]
+    return Outcome::not_now;
   if (transaction_ != nullptr && queued_in_transaction(*command)) [[unlikely]]
     return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
@@ -248,6 +253,7 @@ void Session::refuse_unknown() {
               stream_->peer());
     worker_.counters().add(Counter::errors_protocol);
     closing_ = true;
+    mark();  // There may be no answer to write that would lead to the end.
     return;
   }
   refuse(unknown_command(parser_));
@@ -398,10 +404,13 @@ Session::Outcome Session::dispatch_local(const Command& command) {
   // connections of their own to the members, between which there is no order.
   const bool changes_protocol = command.local == LocalCommand::hello || command.local == LocalCommand::reset;
   if (changes_protocol && in_flight() > 0) return Outcome::not_now;
-  if (command.local == LocalCommand::reset && transaction_ != nullptr) {
-    transaction_->drop();
+  if (command.local == LocalCommand::reset) {
+    muted_ = no_evict_ = false;
+    numbered_ = measure_ != nullptr;
+    if (transaction_ != nullptr) transaction_->drop();
     transaction_.reset();
   }
+  if (&command == kReply) return dispatch_reply(command);
   worker_.counters().add(Counter::requests);
   if (!command.arity_fits(parser_.argument_count())) {
     refuse(wrong_arity(command));
@@ -412,7 +421,11 @@ Session::Outcome Session::dispatch_local(const Command& command) {
     return Outcome::done;
   }
   const std::string answer = answer_local(*this, parser_, command);
-  if (answer.starts_with('-')) worker_.counters().add(Counter::errors_refused);
+  if (answer.empty()) return Outcome::done;  // Every worker is asked.
+  if (answer.starts_with('-')) {
+    worker_.counters().add(Counter::errors_refused);
+    worker_.admin().count_error(answer);
+  }
   answer_now(answer);
   if (command.local == LocalCommand::quit) closing_ = true;
   return Outcome::done;

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <string_view>
 
+#include "proxy/administer.h"
+#include "proxy/arguments.h"
 #include "proxy/replies.h"
 #include "proxy/session.h"
 
@@ -64,14 +66,10 @@ std::string hello_text(const Session& session) {
 std::string hello(Session& session, const CommandParser& arguments) {
   backend::Resp resp = session.resp();
   if (arguments.argument_count() > 1) {
-    const std::string_view version = arguments.argument(1);
-    if (version != "2" && version != "3") {
-      const bool number =
-          !version.empty() && std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
-      return number ? "-NOPROTO unsupported protocol version\r\n"
-                    : "-ERR Protocol version is not an integer or out of range\r\n";
-    }
-    resp = version == "3" ? backend::Resp::v3 : backend::Resp::v2;
+    const auto version = parse_integer(arguments.argument(1));
+    if (!version) return "-ERR Protocol version is not an integer or out of range\r\n";
+    if (*version != 2 && *version != 3) return "-NOPROTO unsupported protocol version\r\n";
+    resp = *version == 3 ? backend::Resp::v3 : backend::Resp::v2;
   }
   std::string_view name;
   bool named = false;
@@ -86,8 +84,7 @@ std::string hello(Session& session, const CommandParser& arguments) {
       continue;
     }
     if (!equals_ignoring_case(option, "setname") || i + 1 >= arguments.argument_count()) {
-      return fmt::format("-ERR Syntax error in HELLO option '{}'\r\n",
-                         fit_for_a_name(option) ? option.substr(0, 64) : "?");
+      return fmt::format("-ERR Syntax error in HELLO option '{}'\r\n", quoted_in_error(option));
     }
     name = arguments.argument(++i);
     named = true;
@@ -100,15 +97,8 @@ std::string hello(Session& session, const CommandParser& arguments) {
   return hello_text(session);
 }
 
-std::string client_info(const Session& session) {
-  return fmt::format(
-      "id={} addr={} laddr={} name={} db=0 sub=0 psub=0 multi=-1 cmd=client|info user={} resp={}\n",
-      session.id(), session.peer(), session.shared().address, session.name(), session.user_name(),
-      session.resp() == backend::Resp::v3 ? 3 : 2);
-}
-
 // The subcommands a client library sends by itself, with their argument counts.
-std::string client(Session& session, const CommandParser& arguments) {
+std::string client(Session& session, const Command& command, const CommandParser& arguments) {
   const std::string_view name = arguments.argument(1);
   const std::size_t count = arguments.argument_count();
   const auto is = [&](std::string_view lower) { return equals_ignoring_case(name, lower); };
@@ -133,10 +123,10 @@ std::string client(Session& session, const CommandParser& arguments) {
   if (is("info")) {
     if (count != 2) return arity("info");
     std::string out;
-    append_verbatim(out, client_info(session), session.resp());
+    append_verbatim(out, session.describe() + "\n", session.resp());
     return out;
   }
-  return unknown_subcommand("client", name) + "\r\n";
+  return administer_clients(session, command, arguments);
 }
 
 std::string select(const CommandParser& arguments) {
@@ -194,18 +184,15 @@ std::string answer_local(Session& session, const CommandParser& arguments, const
     case LocalCommand::hello:
       return hello(session, arguments);
     case LocalCommand::client:
-      return client(session, arguments);
+      return client(session, command, arguments);
     case LocalCommand::select:
       return select(arguments);
     case LocalCommand::quit:
       return std::string(kOk);
     case LocalCommand::reset:
       return reset(session);
-    case LocalCommand::info: {
-      std::string out;
-      append_verbatim(out, info_text(session, arguments), session.resp());
-      return out;
-    }
+    case LocalCommand::info:
+      return info_command(session, arguments);
     case LocalCommand::command:
       return command_reply(session, arguments);
     case LocalCommand::time:
@@ -220,9 +207,12 @@ std::string answer_local(Session& session, const CommandParser& arguments, const
       return "-ERR This instance has cluster support disabled\r\n";
     case LocalCommand::help:
       return help_text(command);
-    case LocalCommand::config:  // Not served: see served().
+    case LocalCommand::config:
+      return config_command(session, command, arguments);
     case LocalCommand::slowlog:
+      return slowlog_command(session, command, arguments);
     case LocalCommand::latency:
+      return latency_command(session, command, arguments);
     case LocalCommand::none:
       break;
   }

@@ -1,7 +1,8 @@
 // The commands that the proxy answers itself: PING ECHO HELLO CLIENT SELECT QUIT RESET INFO COMMAND TIME
 // ROLE, every HELP, and what a server says that is not in a Redis Cluster.
 //
-// Worker's thread. REQUIRES: the command's arity was checked. The answer is one whole reply.
+// Worker's thread. REQUIRES: the command's arity was checked. The answer is one whole reply; empty when
+// Session::gather() was begun, which answers later.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,8 +20,8 @@ class Session;
 // What HELP of a container answers, of which `command` is a subcommand: an array of lines.
 [[nodiscard]] std::string help_text(const protocol::resp::Command& command);
 
-// info.cpp
-[[nodiscard]] std::string info_text(const Session& session, const protocol::resp::CommandParser& arguments);
+// info.cpp: a whole reply, or empty when it has begun to gather it.
+[[nodiscard]] std::string info_command(Session& session, const protocol::resp::CommandParser& arguments);
 // access_commands.cpp: AUTH, ACL and its subcommands.
 [[nodiscard]] std::string auth_reply(Session& session, const protocol::resp::CommandParser& arguments);
 [[nodiscard]] std::string acl_reply(Session& session, const protocol::resp::CommandParser& arguments);

@@ -45,6 +45,7 @@ bool is_wildcard(const std::string& listen) {
 }  // namespace
 
 struct Proxy::Impl {
+  explicit Impl(Options options) : shared(std::move(options)) {}
   Shared shared;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::thread> threads;
@@ -98,9 +99,8 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
       return fail(ErrorKind::invalid, "listener " + at.address + ": TLS needs a certificate and its key");
     }
   }
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(std::move(options));
   Impl& self = *impl;
-  self.shared.options = std::move(options);
   self.shared.clusters = std::move(clusters);
   self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
   self.shared.open_to_all = is_wildcard(self.shared.options.listen);
@@ -131,6 +131,7 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
       // The port that the first one got is the port of all.
       if (i == 0) at.address = worker->listener(l).address();
     }
+    self.shared.workers.push_back(worker.get());
     self.workers.push_back(std::move(worker));
     if (i == 0) self.shared.address = self.shared.listening[0].address;
   }

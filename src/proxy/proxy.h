@@ -48,12 +48,21 @@ struct Options {
   std::size_t max_clients = 10000;
   // Refuse clients of other machines while nobody needs a password and we listen on all addresses.
   bool protected_mode = true;
-  bool allow_flush = false;  // FLUSHALL and FLUSHDB empty every member; else they are refused.
-  // Bounds of one client. Over the first two it is not read from until it has caught up; over the third it
-  // is disconnected.
-  std::size_t max_in_flight = 1024;         // Commands without an answer.
-  std::size_t max_output_bytes = 4U << 20;  // Answers that it has not read yet.
+  bool allow_flush = false;                 // FLUSHALL and FLUSHDB empty every member; else they are refused.
+  std::chrono::seconds idle_timeout{0};     // Clients idle for so long are closed; 0: never.
+  std::chrono::seconds tcp_keepalive{300};  // 0: off.
+  std::int64_t slowlog_slower_than = -1;    // Microseconds; negative: nothing is measured.
+  std::int64_t slowlog_max_len = 128;
+  // Bounds. A client with so many commands without an answer is not read from until it has caught up.
+  std::size_t max_in_flight = 1024;
+  // Answers that a client has not read. It may write a long pipeline before it reads, so it is read from, and
+  // disconnected beyond cut_output_bytes. When all clients together hold max_total_output_bytes, those with
+  // more than max_output_bytes are not read from until they have read, and disconnected when they read
+  // nothing for slow_client_timeout.
+  std::size_t max_output_bytes = 256U << 10;
   std::size_t cut_output_bytes = 1U << 30;
+  std::size_t max_total_output_bytes = 2ULL << 30;
+  std::chrono::seconds slow_client_timeout{30};
   std::size_t max_member_queue_bytes = 64U << 20;  // Unsent commands of one connection to a member.
 };
 

@@ -8,9 +8,10 @@
 namespace ringshift::proxy {
 namespace {
 
-// An error is one line: line ends inside what a client sent would forge another reply.
+// An error is one line: line ends inside what a client sent would forge another reply. As in Redis it ends at
+// a NUL.
 std::string one_line(std::string_view text, std::size_t limit) {
-  std::string line(text.substr(0, limit));
+  std::string line(text.substr(0, std::min(limit, text.find('\0'))));
   std::ranges::replace_if(line, [](char c) { return c == '\r' || c == '\n'; }, ' ');
   return line;
 }
@@ -48,6 +49,8 @@ std::string unknown_subcommand(std::string_view container, std::string_view name
   std::ranges::transform(upper, upper.begin(), [](char c) { return static_cast<char>(std::toupper(c)); });
   return fmt::format("-ERR unknown subcommand '{}'. Try {} HELP.", one_line(name, 128), upper);
 }
+
+std::string quoted_in_error(std::string_view text) { return one_line(text, text.size()); }
 
 std::string wrong_arity(const protocol::resp::Command& command) {
   return fmt::format("-ERR wrong number of arguments for '{}' command", command.name);

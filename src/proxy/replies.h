@@ -16,6 +16,8 @@ namespace ringshift::proxy {
 // Error replies without their line end, for Session::refuse.
 [[nodiscard]] std::string unknown_command(const protocol::resp::CommandParser& command);
 [[nodiscard]] std::string unknown_subcommand(std::string_view container, std::string_view name);
+// What a client sent, as an error may repeat it: up to a NUL, without line ends.
+[[nodiscard]] std::string quoted_in_error(std::string_view text);
 [[nodiscard]] std::string wrong_arity(const protocol::resp::Command& command);
 [[nodiscard]] std::string unsupported(const protocol::resp::Command& command, std::string_view why);
 inline constexpr std::string_view kReservedKey = "-ERR keys beginning with 'rs:' are reserved by ringshift";

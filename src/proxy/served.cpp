@@ -10,15 +10,8 @@ using protocol::resp::Handling;
 using protocol::resp::LocalCommand;
 
 bool answered(const Command& command) noexcept {
-  static constexpr std::string_view kOfClient[] = {"client|id", "client|info", "client|getname",
-                                                   "client|setname", "client|setinfo"};
   switch (command.local) {
-    case LocalCommand::client:
-      return std::ranges::find(kOfClient, command.name) != std::end(kOfClient);
-    case LocalCommand::config:
-    case LocalCommand::slowlog:
-    case LocalCommand::latency:
-      return false;
+    return false;
     default:
       return true;
   }

@@ -42,9 +42,13 @@ bool is_nil(std::string_view raw) noexcept { return raw.starts_with("$-1") || ra
 }  // namespace
 
 Session::Session(Worker& worker, int fd, std::uint64_t id, const net::TlsContext* tls)
-    : worker_(worker), id_(id), stream_(net::Stream::adopt(worker.loop(), fd, *this, tls)) {}
+    : worker_(worker),
+      id_(id),
+      stream_(net::Stream::adopt(worker.loop(), fd, *this, tls)),
+      since_(worker.loop().now()),
+      last_active_(since_) {}
 
-Session::~Session() = default;
+Session::~Session() { worker_.add_unread_output(-static_cast<std::int64_t>(counted_unread_)); }
 
 // --- reading ---------------------------------------------------------------------------------------------
 
@@ -88,7 +92,7 @@ std::size_t Session::on_data(std::string_view bytes) {
 
 bool Session::congested() const noexcept {
   return in_flight() >= worker_.options().max_in_flight ||
-         stream_->queued_bytes() + stored_bytes_ > worker_.options().max_output_bytes;
+         (unread() > worker_.options().max_output_bytes && worker_.shared().output_is_full());
 }
 
 void Session::pause() {
@@ -98,6 +102,7 @@ void Session::pause() {
 }
 
 void Session::resume_if_caught_up() {
+  if (held_) return;
   if (!paused_) {
     if (!barrier_ || in_flight() != 0) return;
     // A command that waited is answered; what came behind it was read and is to be looked at now.
@@ -108,10 +113,10 @@ void Session::resume_if_caught_up() {
   }
   const Options& options = worker_.options();
   // Half of the bounds, so that a client at the bound does not switch with every reply.
-  const bool caught_up = barrier_
-                             ? in_flight() == 0
-                             : in_flight() <= options.max_in_flight / 2 &&
-                                   stream_->queued_bytes() + stored_bytes_ <= options.max_output_bytes / 2;
+  const bool caught_up =
+      barrier_ ? in_flight() == 0
+               : in_flight() <= options.max_in_flight / 2 &&
+                     (unread() <= options.max_output_bytes / 2 || !worker_.shared().output_is_full());
   if (!caught_up && !closing_) return;
   paused_ = barrier_ = false;
   stream_->resume_reading();
@@ -165,7 +170,7 @@ void Session::grow() {
 }
 
 void Session::answer_now(std::string_view text) {
-  if (head_ == tail_) {
+  if (head_ == tail_ && !numbered_) {
     put(text);
     return;
   }
@@ -174,6 +179,7 @@ void Session::answer_now(std::string_view text) {
 
 void Session::refuse(std::string_view error) {
   worker_.counters().add(Counter::errors_refused);
+  worker_.admin().count_error(error);
   std::string line(error);
   line += "\r\n";
   answer_now(line);
@@ -181,6 +187,8 @@ void Session::refuse(std::string_view error) {
 
 void Session::put(std::string_view text) {
   if (!stream_) return;
+  if (muted_ && silent()) [[unlikely]]
+    return;
   stream_->append(text);
   worker_.counters().add(Counter::bytes_out, text.size());
   mark();
@@ -199,7 +207,7 @@ void Session::complete(std::uint64_t number, std::string_view text) {
   if (!stream_) return;
   waiting.answer = text;
   stored_bytes_ += text.size();
-  if (stored_bytes_ > worker_.options().cut_output_bytes) mark();
+  if (stored_bytes_ > worker_.options().max_output_bytes) mark();  // To be counted.
 }
 
 // Puts out the answers that waited for the one at head_.
@@ -219,6 +227,7 @@ void Session::on_reply(std::uint64_t tag, std::string_view raw) {
   telemetry::Counters& counters = worker_.counters();
   if (raw[0] == '-') {
     counters.add(Counter::errors_member);
+    worker_.admin().count_error(raw);
   } else if ((tag & 1) != 0) {
     counters.add(is_nil(raw) ? Counter::get_misses : Counter::get_hits);
   }
@@ -248,8 +257,14 @@ void Session::end_of_wakeup() {
   marked_ = false;
   if (stream_ && !finished_) {
     stream_->flush();
-    if (stream_->queued_bytes() + stored_bytes_ > worker_.options().cut_output_bytes) cut();
+    if (unread() > worker_.shared().settings.cut_output.size())
+      cut("it holds more unread answers than allowed");
   }
+  last_active_ = worker_.loop().now();
+  if (unread() != counted_unread_) [[unlikely]]
+    count_unread();
+  if (measure_ != nullptr) [[unlikely]]
+    settle_measure();
   if (!stream_) {
     if (in_flight() == 0) worker_.remove(*this);
     return;
@@ -274,10 +289,9 @@ void Session::finish() {
   worker_.linger();
 }
 
-void Session::cut() {
-  base::log(base::LogLevel::warning,
-            "proxy: disconnected client {} ({}): {} bytes of answers not read, the bound is {}", id_,
-            stream_->peer(), stream_->queued_bytes() + stored_bytes_, worker_.options().cut_output_bytes);
+void Session::cut(std::string_view why) {
+  base::log(base::LogLevel::warning, "proxy: disconnected client {} ({}): {}: {} bytes", id_, stream_->peer(),
+            why, unread());
   worker_.counters().add(Counter::clients_cut);
   stream_.reset();
   abandon_tasks();

@@ -16,7 +16,9 @@
 #include "net/stream.h"
 #include "protocol/resp/command_parser.h"
 #include "protocol/resp/command_table.h"
+#include "proxy/gather.h"
 #include "proxy/key_set.h"
+#include "proxy/measure.h"
 #include "proxy/reach.h"
 #include "proxy/rules.h"
 #include "proxy/task.h"
@@ -41,6 +43,22 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
 
   // From the worker, too: it has adopted a snapshot.
   void topology_changed();
+
+  // From the worker, for its administration (client_list.cpp, worker_admin.cpp).
+  void every_second(base::TimePoint now);
+  void release();                              // Commands wait no longer: see CLIENT PAUSE.
+  void kill();                                 // Closes at once, answers nothing.
+  bool unblock(bool with_error);               // CLIENT UNBLOCK; false when it does not wait.
+  [[nodiscard]] std::string describe() const;  // A line of CLIENT LIST, without its end.
+  [[nodiscard]] std::string local_address() const;
+  void set_no_evict(bool on) noexcept { no_evict_ = on; }
+  [[nodiscard]] bool connected() const noexcept { return stream_ != nullptr; }
+  [[nodiscard]] bool waits() const noexcept { return blocked_ && in_flight() != 0; }  // As BLPOP does.
+  [[nodiscard]] bool held() const noexcept { return held_; }
+  [[nodiscard]] std::string_view user() const noexcept { return user_name(); }
+  [[nodiscard]] std::string_view type() const noexcept { return "normal"; }
+  // The answer to the next command comes when every worker has answered.
+  void gather(Gather::Finish finish, const Gather::Ask& ask);
 
   // From a task: the whole answer to command `number`. Destroys the task.
   void task_done(std::uint64_t number, std::string_view answer);
@@ -118,6 +136,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void dispatch_split(const protocol::resp::Command& command);
   Outcome dispatch_local(const protocol::resp::Command& command);
   Outcome dispatch_transaction(const protocol::resp::Command& command);
+  bool look_closer(const protocol::resp::Command& command);  // False: the command has to wait.
+  Outcome dispatch_reply(const protocol::resp::Command& command);
   Outcome dispatch_blocking(const protocol::resp::Command& command);
   Outcome dispatch_fan_out(const protocol::resp::Command& command);
   [[nodiscard]] std::string_view why_no_flush() const;
@@ -139,7 +159,13 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void resume_if_caught_up();
   void abandon_tasks();
   void finish();
-  void cut();
+  void cut(std::string_view why);
+  void count_unread();
+  void settle_measure();
+  [[nodiscard]] std::size_t unread() const noexcept {
+    return (stream_ ? stream_->queued_bytes() : 0) + stored_bytes_;
+  }
+  [[nodiscard]] bool silent() noexcept;
   void mark() {
     if (!marked_) {
       marked_ = true;
@@ -164,6 +190,10 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool paused_ = false;      // Not reading, for congestion.
   bool barrier_ = false;     // The next command waits until nothing is in flight.
   bool alone_ = false;       // The command in flight is to be answered before the next is read.
+  bool held_ = false;        // The next command waits for CLIENT UNPAUSE.
+  bool numbered_ = false;    // Every answer needs a number: `muted_` or `measure_`.
+  bool muted_ = false;       // CLIENT REPLY: the answers from mute_from_ to before mute_to_ are dropped.
+  bool no_evict_ = false;
   bool blocked_ = false;  // The same for one that may wait long: we go on reading, to see the client leave.
   bool guarded_ = false;  // Every command is to be admitted().
   bool authenticated_ = true;
@@ -172,7 +202,15 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   const Reach* reach_ = nullptr;
   Meter* user_meter_ = nullptr;
   std::unique_ptr<Meter> client_meter_;
-  std::unique_ptr<Transaction> transaction_;  // Null nearly always.
+  std::uint64_t mute_from_ = 0, mute_to_ = 0;
+  std::size_t counted_unread_ = 0;  // In Shared::unread_output.
+  const base::TimePoint since_;
+  base::TimePoint last_active_;                            // The last wakeup with something for us.
+  const protocol::resp::Command* last_command_ = nullptr;  // For CLIENT LIST.
+  std::uint64_t stalled_at_ = 0;                           // Bytes written when it stopped to read,
+  base::TimePoint stalled_since_{base::TimePoint::max()};  // if it has.
+  std::unique_ptr<Measure> measure_;                       // Null unless commands are measured.
+  std::unique_ptr<Transaction> transaction_;               // Null nearly always.
   std::string name_;
 };
 

@@ -37,6 +37,10 @@ class Transaction final : private backend::ReplySink, private backend::PrivateOw
   // Nothing is open: the session may drop it.
   [[nodiscard]] bool idle() const noexcept { return !queueing_ && !watching() && awaited_ == 0; }
 
+  [[nodiscard]] std::int64_t count() const noexcept {  // Queued commands.
+    return static_cast<std::int64_t>(count_);
+  }
+
   void begin() noexcept { queueing_ = true; }  // MULTI
   // A command between MULTI and EXEC. The answer, with its line end.
   [[nodiscard]] std::string queue(const protocol::resp::Command& command,

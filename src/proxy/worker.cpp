@@ -1,8 +1,11 @@
 #include "proxy/worker.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -13,6 +16,21 @@ namespace ringshift::proxy {
 namespace {
 
 using telemetry::Counter;
+
+constexpr std::chrono::seconds kEverySecond{1};
+constexpr std::int64_t kStreamKeepalive = 300;  // What net::Stream sets by itself.
+
+// As Redis sets it: so many seconds of silence, three questions within as many again.
+void set_keepalive(int fd, int seconds) {
+  const auto set = [fd](int level, int name, int value) {
+    (void)::setsockopt(fd, level, name, &value, sizeof value);  // Fails on unix sockets, which need none.
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, seconds > 0 ? 1 : 0);
+  if (seconds <= 0) return;
+  set(IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, seconds / 3));
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
 
 // Word for word Redis', since clients look for it.
 constexpr std::string_view kProtected =
@@ -62,6 +80,10 @@ void Worker::run() {
     for (const auto& session : sessions_) session->linger_over();
   });
   grace_timer_ = loop_.timer([this] { loop_.stop(); });
+  admin_.pause_timer = loop_.timer([this] { unpause_clients(); });
+  admin_.every_second = loop_.timer([this] { every_second(); });
+  admin_.every_second->arm(kEverySecond);
+  look_at_settings();
   loop_.set_after_wakeup([this] { end_of_wakeup(); });
   loop_.run();
   listeners_.clear();
@@ -72,6 +94,9 @@ void Worker::run() {
   upstreams_.clear();
   linger_timer_.reset();
   grace_timer_.reset();
+  admin_.pause_timer.reset();
+  admin_.every_second.reset();
+  admin_.mailbox.read(/*for_good=*/true);
 }
 
 void Worker::adopt_newest() {
@@ -85,7 +110,7 @@ void Worker::topology_changed() {
 // --- clients ---------------------------------------------------------------------------------------------
 
 void Worker::accept(int fd, bool tls) {
-  if (shared_.clients.fetch_add(1) >= shared_.options.max_clients) {
+  if (shared_.clients.fetch_add(1) >= shared_.settings.max_clients.size()) {
     shared_.clients.fetch_sub(1);
     counters_.add(Counter::clients_rejected);
     // A fresh socket has room for this line; if not, closing says enough.
@@ -104,6 +129,9 @@ void Worker::accept(int fd, bool tls) {
   sessions_.push_back(std::make_unique<Session>(*this, fd, shared_.last_client_id.fetch_add(1) + 1,
                                                 tls ? shared_.options.tls.get() : nullptr));
   sessions_.back()->set_index(sessions_.size() - 1);
+  if (const std::int64_t seconds = shared_.settings.tcp_keepalive.get(); seconds != kStreamKeepalive) {
+    set_keepalive(fd, static_cast<int>(seconds));
+  }
   sessions_.back()->become_default_user();
 }
 

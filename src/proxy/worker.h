@@ -3,9 +3,11 @@
 // Order at the end of a wakeup: members' output first, then the clients', one gathered write each.
 // Everything here belongs to the worker's thread but the constructor, post() and what run() says.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,17 +21,29 @@
 #include "proxy/rules.h"
 #include "proxy/scan_state.h"
 #include "proxy/script_cache.h"
+#include "proxy/settings.h"
 #include "proxy/split.h"
 #include "proxy/upstream.h"
+#include "proxy/worker_admin.h"
 #include "telemetry/counters.h"
 
 namespace ringshift::proxy {
 
 class Session;
+class Worker;
 
 // What the workers of one proxy share.
 struct Shared {
+  explicit Shared(Options o) : options(std::move(o)), settings(options) {}
+  // The answers of all clients that they have not read have reached their bound.
+  [[nodiscard]] bool output_is_full() const noexcept {
+    return unread_output.load(std::memory_order_relaxed) >= settings.total_output.get();
+  }
+  [[nodiscard]] std::uint64_t next_slow_id() const noexcept { return slow_ids.fetch_add(1); }
+
   Options options;
+  mutable Settings settings;  // Atomics: any session may change them.
+  std::vector<Worker*> workers;
   std::vector<ServedCluster> clusters;
   std::shared_ptr<const RulesInForce> rules;  // As the workers start; later ones are posted to them.
   mutable AclLog acl_log;
@@ -41,6 +55,21 @@ struct Shared {
   std::atomic<std::size_t> clients{0};
   ScanTable scans;
   ScriptCache scripts;
+  std::atomic<std::int64_t> unread_output{0};  // Bytes, as of each session's last wakeup.
+  mutable std::atomic<std::uint64_t> slow_ids{0};
+  // What was counted since CONFIG RESETSTAT. Any thread.
+  [[nodiscard]] telemetry::Totals recent_stats() const {
+    telemetry::Totals totals = stats();
+    const std::lock_guard lock(stats_mutex);
+    for (std::size_t i = 0; i < totals.size(); ++i) totals[i] -= std::min(totals[i], stats_base[i]);
+    return totals;
+  }
+  void reset_stats() const {
+    const std::lock_guard lock(stats_mutex);
+    stats_base = stats();
+  }
+  mutable std::mutex stats_mutex;
+  mutable telemetry::Totals stats_base{};  // What CONFIG RESETSTAT takes away. Guarded by stats_mutex.
   std::function<telemetry::Totals()> stats;
   // A worker has applied this version of a cluster's topology.
   std::function<void(std::size_t worker, std::size_t cluster, topology::Version)> applied;
@@ -62,6 +91,9 @@ class Worker final {
   void post(std::function<void()> task) { loop_.post(std::move(task)); }  // Thread-safe.
 
   void adopt(std::shared_ptr<const RulesInForce> rules);
+  // Thread-safe: `letter` runs on this thread, when false is not answered.
+  [[nodiscard]] bool write_to(std::function<void()> letter);
+
   void adopt_newest();  // Does nothing when the holders have nothing newer.
   void stop_soon();     // Lets clients finish; run() returns when they have, or at the grace's end.
 
@@ -82,6 +114,16 @@ class Worker final {
   [[nodiscard]] const telemetry::Counters& counters() const noexcept { return counters_; }
   [[nodiscard]] SplitScratch& split_scratch() noexcept { return split_scratch_; }
   // For find_keys(): good until the next command.
+  [[nodiscard]] std::span<const std::unique_ptr<Session>> sessions() const noexcept { return sessions_; }
+  [[nodiscard]] WorkerAdmin& admin() noexcept { return admin_; }
+  [[nodiscard]] const WorkerAdmin& admin() const noexcept { return admin_; }
+  void add_unread_output(std::int64_t bytes) noexcept {
+    shared_.unread_output.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // worker_admin.cpp
+  void pause_clients(PauseMode mode, base::TimePoint until);
+  void unpause_clients();
+  void look_at_settings();  // They have changed.
   void at_end_of_wakeup(Session& session) { dirty_.push_back(&session); }
   void linger();  // Calls every session's linger_over() within kLinger.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
@@ -94,6 +136,7 @@ class Worker final {
   [[nodiscard]] bool refused_for_protection(int fd);
   void topology_changed();
   void end_of_wakeup();
+  void every_second();
 
   const std::size_t number_;
   Shared& shared_;
@@ -103,6 +146,7 @@ class Worker final {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> dirty_, dirty_now_;
   SplitScratch split_scratch_;
+  WorkerAdmin admin_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;  // By cluster.
   std::shared_ptr<const RulesInForce> rules_;
   std::unique_ptr<const Reach> reach_;

@@ -37,9 +37,15 @@ inline constexpr std::string_view kSplitWrite = "the members' parts are not one 
 inline constexpr std::string_view kBlocking = "waits at the one member of its keys";
 inline constexpr std::string_view kOwnClients = "of the proxy's own clients";
 inline constexpr std::string_view kOwn = "of the proxy itself, not of its members";
+inline constexpr std::string_view kMeasured =
+    "from the wakeup that reads a command to the one that puts its answer out; off until "
+    "slowlog-log-slower-than "
+    "is 0 or more";
 inline constexpr std::string_view kAllMembers = "on every member; the first error, if there is one";
 inline constexpr std::string_view kAnyMember = "asks one member: all hold the same";
-inline constexpr std::string_view kTracking = "a member's invalidation messages do not pass through a proxy";
+inline constexpr std::string_view kTracking =
+    "only OFF: a member's invalidation messages do not pass through a proxy";
+inline constexpr std::string_view kNoTracking = "as for a client without tracking";
 inline constexpr std::string_view kUsersOfProxy = "of the proxy's own users";
 inline constexpr std::string_view kUsersFile = "users are changed in the proxy's configuration";
 
@@ -81,15 +87,15 @@ inline constexpr Policy kPolicies[] = {
     answer("select", LocalCommand::select, kOneDatabase),
     refuse("swapdb", kOneDatabase),
     refuse("move", kOneDatabase),
-    refuse("client|caching", kTracking),
-    refuse("client|getredir", kTracking),
-    refuse("client|tracking", kTracking),
-    refuse("client|trackinginfo", kTracking),
+    answer("client|caching", LocalCommand::client, kNoTracking),
+    answer("client|getredir", LocalCommand::client, kNoTracking),
+    answer("client|tracking", LocalCommand::client, kTracking),
+    answer("client|trackinginfo", LocalCommand::client, kNoTracking),
     answer("client|id", LocalCommand::client),
     answer("client|getname", LocalCommand::client),
     answer("client|setname", LocalCommand::client),
     answer("client|reply", LocalCommand::client),
-    answer("client|info", LocalCommand::client, "only the fields that mean something at a proxy"),
+    answer("client|info", LocalCommand::client, "all fields; what a proxy does not have is 0"),
     answer("client|list", LocalCommand::client, kOwnClients),
     answer("client|kill", LocalCommand::client, kOwnClients),
     answer("client|no-evict", LocalCommand::client, kOwnClients),
@@ -112,19 +118,20 @@ inline constexpr Policy kPolicies[] = {
     // The proxy as a server.
     answer("command", LocalCommand::command, "lists what is served"),
     answer("command|*", LocalCommand::command, "knows what is served"),
-    answer("info", LocalCommand::info, kOwn),
+    answer("info", LocalCommand::info, "of the proxy itself, with a section for each member; no keyspace"),
     answer("time", LocalCommand::time, "the proxy's clock"),
     answer("role", LocalCommand::role, "always a master without replicas"),
     answer("config|get", LocalCommand::config, kOwn),
     answer("config|set", LocalCommand::config, kOwn),
     answer("config|resetstat", LocalCommand::config, kOwn),
     refuse("config|rewrite", "the proxy's settings are its command line and its specification"),
-    answer("slowlog|get", LocalCommand::slowlog, kOwn),
+    answer("slowlog|get", LocalCommand::slowlog, kMeasured),
     answer("slowlog|len", LocalCommand::slowlog, kOwn),
     answer("slowlog|reset", LocalCommand::slowlog, kOwn),
     answer("latency|doctor", LocalCommand::latency, kOwn),
     answer("latency|graph", LocalCommand::latency, kOwn),
-    answer("latency|histogram", LocalCommand::latency, kOwn),
+    answer("latency|histogram", LocalCommand::latency,
+           "counts while latency-tracking is yes, as the slow log measures"),
     answer("latency|history", LocalCommand::latency, kOwn),
     answer("latency|latest", LocalCommand::latency, kOwn),
     answer("latency|reset", LocalCommand::latency, kOwn),

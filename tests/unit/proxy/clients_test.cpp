@@ -115,6 +115,7 @@ TEST(ProxyClients, BigValues) {
 TEST(ProxyClients, AClientThatDoesNotReadIsNotReadFrom) {
   Options options;
   options.max_output_bytes = 1 << 20;
+  options.max_total_output_bytes = 1 << 20;
   options.request_timeout = std::chrono::seconds(60);  // 100 MB in flight take their time under a sanitizer.
   Cluster cluster(1, options);
   Client slow(cluster.port(), 4096);

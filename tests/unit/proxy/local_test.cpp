@@ -29,8 +29,6 @@ TEST(ProxyLocal, ClientCommands) {
   EXPECT_TRUE(client.ask({"CLIENT", "ID"}).starts_with(":"));
   EXPECT_NE(client.ask({"CLIENT", "ID"}), cluster.client().ask({"CLIENT", "ID"}));
   EXPECT_TRUE(client.ask({"CLIENT", "INFO"}).contains(" name=me "));
-  EXPECT_TRUE(
-      client.ask({"CLIENT", "KILL", "ID", "1"}).starts_with("-ERR command 'client kill' is not supported"));
 }
 
 TEST(ProxyLocal, HelloChoosesTheProtocolOfTheConnection) {
@@ -43,7 +41,14 @@ TEST(ProxyLocal, HelloChoosesTheProtocolOfTheConnection) {
   EXPECT_EQ(three.ask({"GET", "none"}), "_\r\n");
   EXPECT_EQ(two.ask({"GET", "none"}), "$-1\r\n");
   EXPECT_TRUE(three.ask({"HELLO", "3", "AUTH", "u", "p"}).starts_with("-ERR AUTH is not supported"));
-  EXPECT_EQ(three.ask({"HELLO", "4"}), "-NOPROTO unsupported protocol version\r\n");
+  for (const std::string_view version : {"4", "-1", "0"}) {
+    EXPECT_EQ(three.ask({"HELLO", version}), "-NOPROTO unsupported protocol version\r\n");
+  }
+  for (const std::string_view version : {"01", "x", "", "+2"}) {
+    EXPECT_EQ(three.ask({"HELLO", version}), "-ERR Protocol version is not an integer or out of range\r\n");
+  }
+  EXPECT_EQ(three.ask({"HELLO", "2", std::string_view("set\0x", 5)}),
+            "-ERR Syntax error in HELLO option 'set'\r\n");
   EXPECT_EQ(three.ask({"RESET"}), "+RESET\r\n");
   EXPECT_EQ(three.ask({"GET", "none"}), "$-1\r\n");
   EXPECT_EQ(three.ask({"CLIENT", "GETNAME"}), "$-1\r\n");
@@ -114,6 +119,22 @@ TEST(ProxyLocal, QuitAnswersEverythingBefore) {
   ASSERT_TRUE(client.send(bytes));
   EXPECT_EQ(client.rest(), "+OK\r\n$1\r\n1\r\n+OK\r\n");
   EXPECT_EQ(cluster.client().ask({"GET", "a"}), "$1\r\n1\r\n");
+}
+
+TEST(ProxyLocal, ErrorsRepeatAWordUpToANul) {
+  Cluster cluster(1);
+  Client client = cluster.client();
+  const std::string_view word("a\0b", 3);
+  EXPECT_EQ(client.ask({word, word}), "-ERR unknown command 'a', with args beginning with: 'a' \r\n");
+  EXPECT_EQ(client.ask({"CLIENT", word}), "-ERR unknown subcommand 'a'. Try CLIENT HELP.\r\n");
+}
+
+TEST(ProxyLocal, ABrowsersFormIsClosedAtOnce) {
+  Cluster cluster(1);
+  Client client = cluster.client();
+  ASSERT_TRUE(client.send("POST / HTTP/1.1\r\n\r\nSET by-a-web-page x\r\n"));
+  EXPECT_EQ(client.rest(std::chrono::seconds(5)), "");
+  EXPECT_EQ(cluster.client().ask({"EXISTS", "by-a-web-page"}), ":0\r\n");
 }
 
 TEST(ProxyReplies, AnErrorIsOneLine) {

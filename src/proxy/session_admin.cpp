@@ -1,0 +1,138 @@
+// What the administration of the proxy asks of a session: CLIENT PAUSE, KILL, REPLY, UNBLOCK, the bounds of
+// what clients do not read, and measured commands.
+#include <algorithm>
+#include <limits>
+
+#include "proxy/replies.h"
+#include "proxy/session.h"
+
+namespace ringshift::proxy {
+
+using protocol::resp::Command;
+using protocol::resp::equals_ignoring_case;
+
+namespace {
+
+// What CLIENT PAUSE WRITE holds up: all that may change a member, or reach other clients.
+bool may_change(const Command& command) {
+  static constexpr std::string_view kMay[] = {"eval",    "evalsha",     "exec",         "fcall",   "pfcount",
+                                              "publish", "script|load", "script|flush", "spublish"};
+  return (command.flags & protocol::resp::k_write) != 0 ||
+         std::ranges::find(kMay, command.name) != std::end(kMay);
+}
+
+}  // namespace
+
+bool Session::look_closer(const Command& command) {
+  const WorkerAdmin& admin = worker_.admin();
+  if (admin.pause == PauseMode::all || (admin.pause == PauseMode::write && may_change(command))) {
+    held_ = true;
+    return false;
+  }
+  if (admin.measuring) {
+    if (measure_ == nullptr) measure_ = std::make_unique<Measure>();
+    numbered_ = true;
+    measure_->begin(tail_, worker_.loop().now(), command, parser_);
+  }
+  return true;
+}
+
+void Session::release() {
+  if (!held_) return;
+  held_ = false;
+  mark();
+}
+
+void Session::settle_measure() {
+  measure_->settle(*this, head_, worker_.loop().now());
+  if (worker_.admin().measuring || !measure_->empty()) return;
+  measure_.reset();
+  numbered_ = muted_;
+}
+
+// REQUIRES: nothing is in flight, so that all later answers have later numbers.
+Session::Outcome Session::dispatch_reply(const Command& command) {
+  if (in_flight() > 0) return Outcome::not_now;
+  worker_.counters().add(telemetry::Counter::requests);
+  if (parser_.argument_count() != 3) {
+    refuse(wrong_arity(command));
+    return Outcome::done;
+  }
+  const std::string_view mode = parser_.argument(2);
+  const bool off = muted_ && mute_to_ == std::numeric_limits<std::uint64_t>::max();
+  if (equals_ignoring_case(mode, "on")) {
+    muted_ = false;
+    numbered_ = measure_ != nullptr;
+    answer_now("+OK\r\n");
+  } else if (equals_ignoring_case(mode, "off") || equals_ignoring_case(mode, "skip")) {
+    const bool skip = equals_ignoring_case(mode, "skip");
+    if (skip && off) return Outcome::done;
+    muted_ = numbered_ = true;
+    mute_from_ = tail_;
+    mute_to_ = skip ? tail_ + 1 : std::numeric_limits<std::uint64_t>::max();
+  } else {
+    refuse("-ERR syntax error");
+  }
+  return Outcome::done;
+}
+
+bool Session::silent() noexcept {
+  mark();  // Whatever waited for the answer goes on.
+  if (head_ < mute_to_) return head_ >= mute_from_;
+  muted_ = false;
+  numbered_ = measure_ != nullptr;
+  return false;
+}
+
+void Session::gather(Gather::Finish finish, const Gather::Ask& ask) {
+  const std::uint64_t number = take_alone();
+  auto owned = std::make_unique<Gather>(*this, number, std::move(finish));
+  Gather& task = *owned;
+  slot(number).task = std::move(owned);
+  task.start(ask);
+}
+
+void Session::kill() {
+  if (!stream_) return;
+  closing_ = true;
+  stream_.reset();
+  abandon_tasks();
+  mark();
+}
+
+bool Session::unblock(bool with_error) {
+  return blocked_ && in_flight() != 0 && slot(head_).task != nullptr && slot(head_).task->unblock(with_error);
+}
+
+void Session::count_unread() {
+  worker_.add_unread_output(static_cast<std::int64_t>(unread()) - static_cast<std::int64_t>(counted_unread_));
+  counted_unread_ = unread();
+}
+
+void Session::every_second(base::TimePoint now) {
+  if (!stream_ || finished_) return;
+  const Settings& settings = worker_.shared().settings;
+  const std::int64_t timeout = settings.timeout.get();
+  if (timeout > 0 && in_flight() == 0 && !held_ && unread() == 0 &&
+      now - last_active_ > std::chrono::seconds(timeout)) {
+    kill();
+    return;
+  }
+  if (!paused_ || unread() <= worker_.options().max_output_bytes) {
+    stalled_since_ = base::TimePoint::max();
+    if (paused_) resume_if_caught_up();  // What others held may be gone.
+    return;
+  }
+  if (stalled_since_ == base::TimePoint::max() || stream_->written_bytes() != stalled_at_) {
+    stalled_at_ = stream_->written_bytes();
+    stalled_since_ = now;
+  } else if (worker_.shared().output_is_full() &&
+             now - stalled_since_ >= std::chrono::seconds(settings.slow_client_timeout.get())) {
+    cut("it reads nothing while the answers for all clients are at their bound");
+    mark();
+    return;
+  }
+  resume_if_caught_up();
+}
+
+}  // namespace ringshift::proxy

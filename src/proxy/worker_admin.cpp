@@ -1,0 +1,65 @@
+#include "proxy/worker_admin.h"
+
+#include <algorithm>
+
+#include "proxy/session.h"
+#include "proxy/worker.h"
+
+namespace ringshift::proxy {
+
+void WorkerAdmin::count_error(std::string_view reply) {
+  const std::string_view word = reply.substr(1, std::min(reply.find_first_of(" \r"), reply.size()) - 1);
+  if (const auto known = errors.find(word); known != errors.end()) {
+    ++known->second;
+  } else if (errors.size() < kMaxErrors) {
+    errors.emplace(word, 1);
+  }
+}
+
+bool Worker::write_to(std::function<void()> letter) {
+  if (!admin_.mailbox.put(std::move(letter))) return false;
+  loop_.post([this] { admin_.mailbox.read(); });
+  return true;
+}
+
+void Worker::look_at_settings() {
+  const Settings& settings = shared_.settings;
+  admin_.measuring = settings.slowlog_slower_than.get() >= 0 || settings.latency_threshold.get() > 0 ||
+                     settings.latency_tracking.get() != 0;
+  admin_.attentive = admin_.measuring || admin_.pause != PauseMode::none;
+  while (admin_.slow.size() > settings.slowlog_max_len.size()) admin_.slow.pop_back();
+}
+
+void Worker::pause_clients(PauseMode mode, base::TimePoint until) {
+  if (admin_.pause_timer == nullptr) return;  // It has ended.
+  // A pause under way is never made shorter or weaker.
+  admin_.pause = std::max(admin_.pause, mode);
+  admin_.paused_until = std::max(admin_.paused_until, until);
+  admin_.pause_timer->arm(std::max(base::Duration(0), admin_.paused_until - loop_.now()));
+  look_at_settings();
+}
+
+void Worker::unpause_clients() {
+  if (admin_.pause_timer == nullptr) return;
+  admin_.pause_timer->cancel();
+  admin_.pause = PauseMode::none;
+  admin_.paused_until = {};
+  look_at_settings();
+  for (const auto& session : sessions_) session->release();
+}
+
+void Worker::every_second() {
+  for (const auto& session : sessions_) session->every_second(loop_.now());
+  telemetry::Totals totals{};
+  counters_.add_to(totals);
+  constexpr telemetry::Counter kOfASecond[] = {telemetry::Counter::requests, telemetry::Counter::bytes_in,
+                                               telemetry::Counter::bytes_out};
+  for (std::size_t i = 0; i < admin_.counted.size(); ++i) {
+    const auto now = static_cast<std::int64_t>(telemetry::get(totals, kOfASecond[i]));
+    admin_.last_second[i] = now - admin_.counted[i];
+    admin_.counted[i] = now;
+  }
+  admin_.every_second->arm(std::chrono::seconds(1));
+}
+
+}  // namespace ringshift::proxy
