@@ -3,21 +3,9 @@
 #include <algorithm>
 
 namespace ringshift::proxy {
-namespace {
 
 using protocol::resp::Command;
 using protocol::resp::Handling;
-using protocol::resp::LocalCommand;
-
-bool answered(const Command& command) noexcept {
-  switch (command.local) {
-    return false;
-    default:
-      return true;
-  }
-}
-
-}  // namespace
 
 bool served(const Command& command) noexcept {
   switch (command.handling) {
@@ -28,9 +16,8 @@ bool served(const Command& command) noexcept {
     case Handling::transaction:
     case Handling::blocking:
     case Handling::fan_out:
-      return true;
     case Handling::local:
-      return answered(command);
+      return true;
     case Handling::container:
       return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);
     case Handling::undecided:
@@ -42,14 +29,8 @@ bool served(const Command& command) noexcept {
 }
 
 std::string_view why_not_served(const Command& command) noexcept {
-  switch (command.handling) {
-    case Handling::pubsub:
-      return "publish and subscribe are not served by this version";
-    case Handling::local:
-      return "this version of the proxy keeps nothing of the kind";
-    default:
-      return command.reason;
-  }
+  if (command.handling == Handling::pubsub) return "publish and subscribe are not served by this version";
+  return command.reason;
 }
 
 }  // namespace ringshift::proxy
