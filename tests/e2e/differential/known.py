@@ -199,7 +199,7 @@ NOT_YET_DIALOGUES = set("""
     subscribe subscribe-any-channel psubscribe subscribed-twice ssubscribe unsubscribe-from-nothing
     subscribed-and-other-commands subscribed-and-reset subscribed-and-quit publish-in-a-transaction order-of-messages
     script-by-sha script-without-keys function script-replicated-to-all
-    client-reply auth-without-passwords client-pause
+    client-reply client-pause
 """.split())
 
 
