@@ -184,7 +184,6 @@ NOT_YET_DIALOGUES = set("""
     xread-woken xreadgroup-woken
     subscribe subscribe-any-channel psubscribe subscribed-twice ssubscribe unsubscribe-from-nothing
     subscribed-and-other-commands subscribed-and-reset subscribed-and-quit publish-in-a-transaction order-of-messages
-    auth-without-passwords
 """.split())
 
 
