@@ -159,7 +159,9 @@ int run_proxy(Flags& flags) {
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
   if (configured) {
     return serve_config(flags.config, {*flags.command, flags.options, flags.spec, flags.registry,
-                                       std::chrono::seconds(flags.wait_seconds)});
+                                       std::chrono::seconds(flags.wait_seconds), [&flags] {
+                                         reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
+                                       }});
   }
   return flags.spec.empty() ? serve_registry(flags) : serve_static(flags);
 }

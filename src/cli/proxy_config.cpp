@@ -13,6 +13,7 @@
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
+#include "cli/tls_flags.h"
 #include "config/proxy_file.h"
 
 namespace ringshift::cli {
@@ -40,8 +41,10 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
     if (value && !given(command, flag)) out = static_cast<std::remove_reference_t<decltype(out)>>(*value);
   };
   if (!file.listen.empty() && !given(command, "--listen")) {
-    options.listen = file.listen[0];
-    for (std::size_t i = 1; i < file.listen.size(); ++i) options.also_listen.push_back({file.listen[i]});
+    // With --tls-listen alone, that one is the first.
+    std::size_t next = 0;
+    if (!options.listen_tls) options.listen = file.listen[next++];
+    for (; next < file.listen.size(); ++next) options.also_listen.push_back({file.listen[next]});
   }
   take("--threads", file.threads, options.threads);
   take("--id", file.id, options.router_id);
@@ -253,6 +256,7 @@ void ConfigFlags::add_to(CLI::App& command) {
 }
 
 int serve_config(const ConfigFlags& flags, BesideConfig beside) {
+  const std::function<void()> reload_secrets = beside.reload_secrets;
   Service service(flags.file, std::move(beside));
   if (flags.check) {
     if (const Status right = service.check(); !right) {
@@ -267,8 +271,9 @@ int serve_config(const ConfigFlags& flags, BesideConfig beside) {
     report(started.error().message);
     return kFailed;
   }
-  for (const auto& at : service.proxy().listening()) announce("proxy", at.address);
+  announce_listeners("proxy", service.proxy().listening());
   while (signals.wait() == SIGHUP) {
+    reload_secrets();
     if (const Status reloaded = service.reload(); !reloaded) {
       base::log(base::LogLevel::error, "proxy: nothing was changed: {}", reloaded.error().message);
     }

@@ -2,6 +2,7 @@
 // reads the file anew, and what is wrong in it then changes nothing.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "cli/registry_flags.h"
@@ -27,7 +28,8 @@ struct BesideConfig {
   proxy::Options options;
   std::string spec;  // For a file without clusters: one of these.
   RegistryFlags registry;
-  std::chrono::seconds patience{30};  // For a registry's first topology.
+  std::chrono::seconds patience{30};             // For a registry's first topology.
+  std::function<void()> reload_secrets = [] {};  // Certificates and passwords, at SIGHUP.
 };
 
 // Serves until SIGTERM or SIGINT, or only checks. Gives the exit status.

@@ -70,6 +70,7 @@ Session::Outcome Session::dispatch() {
     return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
   if (!command->arity_fits(parser_.argument_count())) [[unlikely]] {
+    if (transaction_ != nullptr) transaction_->spoil();
     worker_.counters().add(Counter::requests);
     refuse(wrong_arity(*command));
     return Outcome::done;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backend/access.h"
 #include "net/stream.h"
 #include "protocol/resp/value.h"
 #include "proxy/replies.h"
@@ -92,8 +93,11 @@ class KillScript::Asked final : public net::StreamHandler {
  public:
   Asked(KillScript& kill, std::uint64_t tag, std::string member)
       : kill_(kill), tag_(tag), member_(std::move(member)) {}
-  void start(net::Loop& loop, std::string_view address, std::chrono::milliseconds timeout) {
-    stream_ = net::Stream::connect(loop, address, timeout, *this);
+  void start(Worker& worker, std::string_view address, std::chrono::milliseconds timeout) {
+    const backend::MemberAccess* access = worker.options().member_access.get();
+    if (access != nullptr) credentials_ = access->credentials();
+    stream_ = net::Stream::connect(worker.loop(), address, timeout, *this,
+                                   access != nullptr ? access->tls() : nullptr);
   }
   // False when it has its answer. Else *this may be gone.
   bool give_up(std::string_view why) {
@@ -106,14 +110,27 @@ class KillScript::Asked final : public net::StreamHandler {
 
  private:
   void on_connected() override {
+    if (!credentials_.password.empty()) {
+      std::string auth;
+      backend::append_auth(auth, credentials_);
+      stream_->append(auth);
+      skip_ = 1;
+    }
     stream_->append(kill_.command_);
     stream_->flush();
   }
   std::size_t on_data(std::string_view bytes) override {
-    const std::size_t end = bytes.find("\r\n");  // Its answers are lines.
-    if (end == std::string_view::npos || done_) return 0;
+    std::size_t begin = 0;
+    for (; skip_ > 0; --skip_) {  // AUTH's answer; a member that refuses it refuses the next as well.
+      const std::size_t line = bytes.find("\r\n", begin);
+      if (line == std::string_view::npos) return 0;
+      begin = line + 2;
+    }
+    const std::size_t end = bytes.find("\r\n", begin);  // Its answers are lines.
+    if (done_) return bytes.size();
+    if (end == std::string_view::npos) return begin;
     done_ = true;
-    kill_.on_reply(tag_, bytes.substr(0, end + 2));  // May destroy *this.
+    kill_.on_reply(tag_, bytes.substr(begin, end + 2 - begin));  // May destroy *this.
     return 0;
   }
   void on_end() override { static_cast<void>(give_up("closed by the member")); }
@@ -124,6 +141,8 @@ class KillScript::Asked final : public net::StreamHandler {
   const std::string member_;
   bool done_ = false;
   std::unique_ptr<net::Stream> stream_;
+  backend::Credentials credentials_;
+  unsigned skip_ = 0;  // Lines that answer something else.
 };
 
 void KillScript::run(Session& session, const CommandParser& arguments) {
@@ -146,7 +165,7 @@ void KillScript::start() {
   for (const Upstream* upstream : upstreams) {
     for (const topology::Member& member : upstream->snapshot().members()) {
       asked_.push_back(std::make_unique<Asked>(*this, asked_.size(), member.id));
-      asked_.back()->start(worker.loop(), member.address, timeout);
+      asked_.back()->start(worker, member.address, timeout);
     }
   }
   deadline_ = worker.loop().timer([this] {
