@@ -70,9 +70,8 @@ Session::Outcome Session::dispatch() {
     return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
   if (!command->arity_fits(parser_.argument_count())) [[unlikely]] {
-    if (transaction_ != nullptr) transaction_->spoil();
     worker_.counters().add(Counter::requests);
-    refuse(wrong_arity(*command));
+    refuse_arity(*command);
     return Outcome::done;
   }
   Outcome outcome = Outcome::done;
@@ -99,6 +98,20 @@ Session::Outcome Session::dispatch() {
   }
   if (outcome == Outcome::done) worker_.counters().add(Counter::requests);
   return outcome;
+}
+
+void Session::refuse_arity(const Command& command) {
+  if (&command != kExec) {
+    if (transaction_ != nullptr) transaction_->spoil();
+    refuse(wrong_arity(command));
+    return;
+  }
+  // As Redis: an EXEC that is refused ends the transaction all the same.
+  if (transaction_ != nullptr) {
+    transaction_->drop();
+    transaction_.reset();
+  }
+  refuse("-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
 }
 
 // Between MULTI and EXEC everything is kept until EXEC, but for what ends that.

@@ -143,6 +143,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] std::string_view why_no_flush() const;
   void dispatch_many_keys(const protocol::resp::Command& command);
   [[nodiscard]] bool queued_in_transaction(const protocol::resp::Command& command);
+  void refuse_arity(const protocol::resp::Command& command);
   void refuse_unknown();
   const protocol::resp::Command* subcommand(const protocol::resp::Command& container);
   void send_one(const protocol::resp::Command& command, std::string_view key);

@@ -30,8 +30,10 @@ std::string get(Session& session, const CommandParser& arguments) {
   if (arguments.argument_count() > 2) {
     const auto asked = parse_integer(arguments.argument(2));
     if (arguments.argument_count() > 3 || !asked || *asked < -1) {
-      return arguments.argument_count() > 3 ? "-ERR syntax error\r\n"
-                                            : "-ERR count should be greater than or equal to -1\r\n";
+      if (arguments.argument_count() <= 3) return "-ERR count should be greater than or equal to -1\r\n";
+      return fmt::format(
+          "-ERR unknown subcommand or wrong number of arguments for '{}'. Try SLOWLOG HELP.\r\n",
+          quoted_in_error(arguments.argument(1)));
     }
     count = *asked;
   }

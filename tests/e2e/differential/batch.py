@@ -41,13 +41,13 @@ NOT_IN_TRANSACTIONS = ("WATCH", "PUBLISH", "SPUBLISH", "COMMAND")
 
 
 def make_transaction(maker, forms):
-    """On keys of one tag. Where a word put in by mistake may become a key, there are no mistakes: the proxy would
-    refuse the whole."""
+    """On keys of one tag, and without mistakes: a word put in or left out by mistake may make another one the key, and
+    the proxy would refuse the whole."""
     random = maker.random
     tag = random.choice(maker.tags)
     watch = [Command([b"WATCH", b"{%b}s1" % tag], "WATCH")] if random.random() < 0.3 else []
     chosen = [random.choice(forms) for _ in range(random.randrange(8))]
-    queued = [maker.command(form, tag, right=not form.one_key) for form in chosen]
+    queued = [maker.command(form, tag, right=True) for form in chosen]
     if random.random() < 0.1:
         queued.append(Command([b"MULTI"], "MULTI"))
     end = Command([b"EXEC"] if random.random() < 0.85 else [b"DISCARD"], "EXEC")
