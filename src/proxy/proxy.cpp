@@ -90,6 +90,12 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
 
 Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedCluster> clusters,
                                             Rules rules) {
+  for (const ServedCluster& cluster : clusters) {
+    const topology::Spec& spec = cluster.holder->load()->topology().spec;
+    if (spec.protocol == topology::Protocol::redis) continue;
+    return fail(ErrorKind::invalid, "cluster '" + spec.cluster +
+                                        "' is memcached's; the proxy serves Redis only (protocol: redis)");
+  }
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
   std::vector<Options::Listen> listening{{options.listen, options.listen_tls}};
   listening.insert(listening.end(), options.also_listen.begin(), options.also_listen.end());

@@ -14,9 +14,12 @@ _libc = ctypes.CDLL(None)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Never above 55535: a node of a Redis Cluster needs the port 10,000 above its own, too."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            if probe.getsockname()[1] <= 55535:
+                return probe.getsockname()[1]
 
 
 def die_with_parent():
