@@ -154,9 +154,16 @@ bool Search::overwrites_needed(const Configuration& c, const Step& step, int ind
   return false;
 }
 
+// What a step tests it has observed: a SET NX sees the DEL before it.
+std::uint8_t unread_after_guards(const Configuration& c, const Step& step) {
+  if (step.key_test != KeyTest::none) return 0;
+  std::uint8_t unread = c.unread;
+  for (const Guard& guard : step.guards) unread &= static_cast<std::uint8_t>(~(1U << guard.cell));
+  return unread;
+}
+
 void apply(Configuration& c, const Step& step) {
-  for (const Guard& guard : step.guards) c.unread &= static_cast<std::uint8_t>(~(1U << guard.cell));
-  if (step.key_test != KeyTest::none) c.unread = 0;
+  c.unread = unread_after_guards(c, step);
   for (const Effect& effect : step.effects) {
     std::int64_t& cell = c.state[effect.cell];
     cell = effect.add ? cell + effect.value : effect.value;
@@ -241,8 +248,9 @@ bool Search::expand(int goal, const Configuration& from, const Bits& used, Front
       if (adds && added) continue;  // Additions of one are alike: the oldest stands for all.
       Configuration next = now;
       bool useful = false, blind = false;
+      const std::uint8_t unseen = unread_after_guards(now, step);
       for (const Effect& effect : step.effects) {
-        const bool unread = ((now.unread >> effect.cell) & 1) != 0;
+        const bool unread = ((unseen >> effect.cell) & 1) != 0;
         blind |= unread && !effect.add;
         useful |= effect.add || now.state[effect.cell] != effect.value;
         // One that writes several cells is observed through any of them, so it is not marked.
