@@ -22,8 +22,11 @@ std::int64_t PubsubCounts::of_clients(std::string_view cluster, ChannelKind kind
   const std::shared_lock lock(mutex_);
   const auto found = clusters_.find(cluster);
   if (found == clusters_.end()) return at_member;
-  std::int64_t more = 0;
-  const auto take = [&](const Count& count) { more += count.clients - count.workers; };
+  std::int64_t clients = 0, workers = 0;
+  const auto take = [&](const Count& count) {
+    clients += count.clients;
+    workers += count.workers;
+  };
   const auto& names = found->second[static_cast<std::size_t>(kind)];
   if (const auto known = names.find(name); known != names.end()) take(known->second);
   if (with_patterns) {
@@ -31,7 +34,8 @@ std::int64_t PubsubCounts::of_clients(std::string_view cluster, ChannelKind kind
       if (access::matches_glob(pattern, name)) take(count);
     }
   }
-  return std::max<std::int64_t>(0, at_member + more);
+  // A worker that leaves may be gone at the member before we hear of it: our own clients are there in any case.
+  return clients + std::max<std::int64_t>(0, at_member - workers);
 }
 
 }  // namespace ringshift::proxy
