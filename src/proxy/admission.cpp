@@ -8,6 +8,7 @@
 
 #include "proxy/replies.h"
 #include "proxy/session.h"
+#include "proxy/subscriber.h"
 #include "proxy/upstream.h"
 
 namespace ringshift::proxy {
@@ -69,6 +70,7 @@ void Session::rules_adopted() {
   client_meter_ = in_force.limits.fresh_client();
   if (const access::User* user = in_force.rules.users.find(user_->name()); user != nullptr) {
     become(*user);
+    if (subscriber_ != nullptr) subscriber_->rules_adopted();
     return;
   }
   become_default_user();

@@ -26,6 +26,7 @@ std::string Session::describe() const {
     return std::chrono::duration_cast<std::chrono::seconds>(now - since).count();
   };
   std::string flags;
+  if (subscribed()) flags += 'P';
   if (blocked_ && in_flight() != 0) flags += 'b';
   if (transaction_ != nullptr && transaction_->queueing()) flags += 'x';
   if (closing_) flags += 'c';
@@ -34,11 +35,13 @@ std::string Session::describe() const {
   const std::size_t output = stream_ ? stream_->queued_bytes() : 0;
   const std::size_t stored = stored_bytes_;
   return fmt::format(
-      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 multi={} qbuf=0 "
+      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db=0 sub={} psub={} ssub={} multi={} "
+      "qbuf=0 "
       "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events={} cmd={} "
       "user={} redir=-1 resp={}",
       id_, peer(), local_address(), stream_ ? stream_->fd() : -1, name_, seconds(since_),
-      seconds(last_active_), flags,
+      seconds(last_active_), flags, subscriptions(ChannelKind::channel), subscriptions(ChannelKind::pattern),
+      subscriptions(ChannelKind::shard),
       transaction_ != nullptr && transaction_->queueing() ? transaction_->count() : -1, output, in_flight(),
       stored, sizeof(*this) + slots_.size() * sizeof(Slot) + output + stored,
       paused_ ? (output != 0 ? "w" : "") : (output != 0 ? "rw" : "r"),

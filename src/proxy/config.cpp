@@ -91,8 +91,8 @@ std::string text_of(const Changeable& one, const Settings& settings) {
 }
 
 std::string output_limit(const Settings& settings) {
-  const std::int64_t bytes = settings.cut_output.get();
-  return fmt::format("normal {} 0 0 slave 0 0 0 pubsub {} 0 0", bytes, bytes);
+  return fmt::format("normal {} 0 0 slave 0 0 0 pubsub {} 0 0", settings.cut_output.get(),
+                     settings.cut_pubsub.get());
 }
 
 // All settings, by name.
@@ -127,6 +127,7 @@ std::string get(const Session& session, const CommandParser& arguments) {
 struct Change {
   Setting Settings::* setting = nullptr;
   std::int64_t value = 0;
+  std::optional<std::int64_t> cut_pubsub{};  // Comes with client-output-buffer-limit, too.
   std::string error;
 };
 
@@ -174,6 +175,8 @@ Change parse_output_limit(std::string_view text) {
     if (is("normal")) {
       change.setting = &Settings::cut_output;
       change.value = *hard == 0 ? kMax : *hard;
+    } else if (is("pubsub")) {
+      change.cut_pubsub = *hard == 0 ? kMax : *hard;
     }
   }
   return change;
@@ -211,6 +214,7 @@ std::string set(Session& session, const CommandParser& arguments) {
   }
   for (const Change& change : changes) {
     if (change.setting != nullptr) (session.shared().settings.*change.setting).set(change.value);
+    if (change.cut_pubsub) session.shared().settings.cut_pubsub.set(*change.cut_pubsub);
   }
   session.gather([](const Gather::Part&) { return std::string("+OK\r\n"); },
                  [](Worker& worker) {

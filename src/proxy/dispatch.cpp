@@ -16,6 +16,7 @@
 #include "proxy/served.h"
 #include "proxy/session.h"
 #include "proxy/split.h"
+#include "proxy/subscriber.h"
 #include "proxy/upstream.h"
 #include "proxy/wait.h"
 
@@ -66,6 +67,8 @@ Session::Outcome Session::dispatch() {
     return Outcome::done;
   if (worker_.admin().attentive && !look_closer(*command)) [[unlikely]]
     return Outcome::not_now;
+  if (subscriber_ != nullptr && refused_to_subscriber(*command)) [[unlikely]]
+    return Outcome::done;
   if (transaction_ != nullptr && queued_in_transaction(*command)) [[unlikely]]
     return Outcome::done;
   if (command->handling == Handling::local) return dispatch_local(*command);
@@ -92,6 +95,9 @@ Session::Outcome Session::dispatch() {
       break;
     case Handling::fan_out:
       outcome = dispatch_fan_out(*command);
+      break;
+    case Handling::pubsub:
+      outcome = dispatch_pubsub(*command);
       break;
     default:
       refuse(unsupported(*command, why_not_served(*command)));
@@ -420,6 +426,7 @@ Session::Outcome Session::dispatch_local(const Command& command) {
   if (changes_protocol && in_flight() > 0) return Outcome::not_now;
   if (command.local == LocalCommand::reset) {
     muted_ = no_evict_ = false;
+    subscriber_.reset();
     numbered_ = measure_ != nullptr;
     if (transaction_ != nullptr) transaction_->drop();
     transaction_.reset();
@@ -441,7 +448,10 @@ Session::Outcome Session::dispatch_local(const Command& command) {
     worker_.admin().count_error(answer);
   }
   answer_now(answer);
-  if (command.local == LocalCommand::quit) closing_ = true;
+  if (command.local == LocalCommand::quit) {
+    closing_ = true;
+    subscriber_.reset();
+  }
   return Outcome::done;
 }
 

@@ -34,7 +34,14 @@ std::string bulk(std::string_view text) {
   return out;
 }
 
-std::string ping(const CommandParser& arguments) {
+std::string ping(const Session& session, const CommandParser& arguments) {
+  if (session.in_subscriber_mode() && arguments.argument_count() <= 2) {
+    std::string out;
+    append_header(out, '*', 2);
+    append_bulk(out, "pong");
+    append_bulk(out, arguments.argument_count() == 2 ? arguments.argument(1) : std::string_view());
+    return out;
+  }
   if (arguments.argument_count() == 1) return "+PONG\r\n";
   if (arguments.argument_count() == 2) return bulk(arguments.argument(1));
   return "-ERR wrong number of arguments for 'ping' command\r\n";
@@ -178,7 +185,7 @@ std::string help_text(const Command& command) {
 std::string answer_local(Session& session, const CommandParser& arguments, const Command& command) {
   switch (command.local) {
     case LocalCommand::ping:
-      return ping(arguments);
+      return ping(session, arguments);
     case LocalCommand::echo:
       return bulk(arguments.argument(1));
     case LocalCommand::hello:

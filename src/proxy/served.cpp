@@ -17,20 +17,17 @@ bool served(const Command& command) noexcept {
     case Handling::blocking:
     case Handling::fan_out:
     case Handling::local:
+    case Handling::pubsub:
       return true;
     case Handling::container:
       return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);
     case Handling::undecided:
-    case Handling::pubsub:
     case Handling::unsupported:
       break;
   }
   return false;
 }
 
-std::string_view why_not_served(const Command& command) noexcept {
-  if (command.handling == Handling::pubsub) return "publish and subscribe are not served by this version";
-  return command.reason;
-}
+std::string_view why_not_served(const Command& command) noexcept { return command.reason; }
 
 }  // namespace ringshift::proxy

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "proxy/replies.h"
+#include "proxy/subscriber.h"
 #include "proxy/upstream.h"
 
 namespace ringshift::proxy {
@@ -137,6 +138,7 @@ void Session::on_closed(std::string_view reason) {
 
 // A task may end in there, and the head move on.
 void Session::abandon_tasks() {
+  if (subscriber_ != nullptr) subscriber_->abandon();
   for (std::uint64_t n = head_, end = tail_; n < end; ++n) {
     if (n < head_) continue;
     if (Task* task = slot(n).task.get(); task != nullptr) task->abandon();
@@ -257,8 +259,7 @@ void Session::end_of_wakeup() {
   marked_ = false;
   if (stream_ && !finished_) {
     stream_->flush();
-    if (unread() > worker_.shared().settings.cut_output.size())
-      cut("it holds more unread answers than allowed");
+    if (unread() > output_bound()) cut("it holds more unread answers than allowed");
   }
   last_active_ = worker_.loop().now();
   if (unread() != counted_unread_) [[unlikely]]

@@ -19,6 +19,7 @@
 #include "proxy/gather.h"
 #include "proxy/key_set.h"
 #include "proxy/measure.h"
+#include "proxy/pubsub_counts.h"
 #include "proxy/reach.h"
 #include "proxy/rules.h"
 #include "proxy/task.h"
@@ -26,6 +27,8 @@
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
+
+class Subscriber;
 
 class Session final : private net::StreamHandler, private backend::ReplySink {
  public:
@@ -56,9 +59,15 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] bool waits() const noexcept { return blocked_ && in_flight() != 0; }  // As BLPOP does.
   [[nodiscard]] bool held() const noexcept { return held_; }
   [[nodiscard]] std::string_view user() const noexcept { return user_name(); }
-  [[nodiscard]] std::string_view type() const noexcept { return "normal"; }
+  [[nodiscard]] std::string_view type() const noexcept { return subscribed() ? "pubsub" : "normal"; }
   // The answer to the next command comes when every worker has answered.
   void gather(Gather::Finish finish, const Gather::Ask& ask);
+
+  // session_pubsub.cpp. From the subscriber: a message, as a push of RESP3. It comes between two answers.
+  void deliver(std::string_view push);
+  [[nodiscard]] bool subscribed() const noexcept;
+  [[nodiscard]] bool in_subscriber_mode() const noexcept;  // Of RESP2.
+  [[nodiscard]] std::size_t subscriptions(ChannelKind kind) const noexcept;
 
   // From a task: the whole answer to command `number`. Destroys the task.
   void task_done(std::uint64_t number, std::string_view answer);
@@ -130,6 +139,11 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] std::string over_limit(const protocol::resp::Command& command);
   void become(const access::User& user);
   void note_refusal(std::string_view reason, std::string_view object, std::string_view user);
+  // session_pubsub.cpp
+  Outcome dispatch_pubsub(const protocol::resp::Command& command);
+  void dispatch_pubsub_query(const protocol::resp::Command& command);
+  [[nodiscard]] bool refused_to_subscriber(const protocol::resp::Command& command);
+  [[nodiscard]] std::size_t output_bound() const noexcept;  // Unread bytes beyond which the client is cut.
   // dispatch.cpp
   Outcome dispatch();
   void dispatch_routed(const protocol::resp::Command& command);
@@ -212,6 +226,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   base::TimePoint stalled_since_{base::TimePoint::max()};  // if it has.
   std::unique_ptr<Measure> measure_;                       // Null unless commands are measured.
   std::unique_ptr<Transaction> transaction_;               // Null nearly always.
+  std::unique_ptr<Subscriber> subscriber_;                 // Null unless it has subscribed.
   std::string name_;
 };
 

@@ -113,7 +113,7 @@ void Session::every_second(base::TimePoint now) {
   if (!stream_ || finished_) return;
   const Settings& settings = worker_.shared().settings;
   const std::int64_t timeout = settings.timeout.get();
-  if (timeout > 0 && in_flight() == 0 && !held_ && unread() == 0 &&
+  if (timeout > 0 && in_flight() == 0 && !subscribed() && !held_ && unread() == 0 &&
       now - last_active_ > std::chrono::seconds(timeout)) {
     kill();
     return;

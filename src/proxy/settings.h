@@ -22,11 +22,13 @@ class Setting {
 };
 
 struct Settings {
+  static constexpr std::int64_t kPubsubOutput = 32LL << 20;  // As in Redis.
   explicit Settings(const Options& options)
       : max_clients(static_cast<std::int64_t>(options.max_clients)),
         timeout(options.idle_timeout.count()),
         tcp_keepalive(options.tcp_keepalive.count()),
         cut_output(static_cast<std::int64_t>(options.cut_output_bytes)),
+        cut_pubsub(kPubsubOutput),
         total_output(static_cast<std::int64_t>(options.max_total_output_bytes)),
         slow_client_timeout(options.slow_client_timeout.count()),
         slowlog_slower_than(options.slowlog_slower_than),
@@ -36,6 +38,7 @@ struct Settings {
   Setting timeout;              // Seconds; 0: never.
   Setting tcp_keepalive;        // Seconds; 0: off.
   Setting cut_output;           // Bytes of one client's unread answers.
+  Setting cut_pubsub;           // The same of one that is subscribed.
   Setting total_output;         // Of all clients'.
   Setting slow_client_timeout;  // Seconds.
   Setting slowlog_slower_than;  // Microseconds; negative: off.

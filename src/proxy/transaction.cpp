@@ -35,6 +35,8 @@ bool fits_in_a_block(const Command& command) {
              command.local == LocalCommand::time;
     case Handling::transaction:
       return command.name == "unwatch";
+    case Handling::pubsub:
+      return command.name.ends_with("publish");  // Its channel is taken for a key.
     case Handling::fan_out:
       return command.fan_out == FanOut::wait;  // Answers at once, with the replicas of its member.
     default:
@@ -63,6 +65,10 @@ std::string Transaction::queue(const Command& command, const CommandParser& argu
     error = text;
   } else {
     located = locate_keys(session_.reach(), command, arguments);
+    if (command.name == "publish") {
+      located.error = add_key(session_.reach(), arguments.argument(1), located.where);
+      located.keys.emplace_back(arguments.argument(1));
+    }
     error = located.error;
     if (error.empty() && where_.upstream != nullptr && located.where.upstream != nullptr &&
         !member_is(located.where)) {

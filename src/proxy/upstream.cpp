@@ -16,7 +16,7 @@ struct Upstream::Gate {
 };
 
 Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
-                   telemetry::Counters& counters, Listeners listeners)
+                   telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners)
     : loop_(loop), cluster_(cluster), listeners_(std::move(listeners)), gate_(std::make_shared<Gate>()) {
   gate_->upstream = this;
   backend::Options pool_options;
@@ -31,6 +31,7 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   dual_options.hold_timeout = options.hold_timeout;
   dual_options.counters = &counters;
   dual_ = std::make_unique<DualRouter>(loop, *pool_, dual_options);
+  hub_ = std::make_unique<PubsubHub>(loop, *this, counters, pubsub_counts);
   adopt(cluster_.holder->load());
 }
 
@@ -40,7 +41,10 @@ Upstream::~Upstream() {
   gate_->upstream = nullptr;
 }
 
-void Upstream::close() { pool_.reset(); }
+void Upstream::close() {
+  hub_->close();
+  pool_.reset();
+}
 
 void Upstream::adopt_newest() {
   auto newest = cluster_.holder->load();
@@ -51,9 +55,13 @@ void Upstream::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
   snapshot_ = std::move(snapshot);
   pool_->adopt(snapshot_);
   dual_->adopt(snapshot_);
+  hub_->topology_changed();
   listeners_.adopted();  // Sessions end what must not outlast the step, so that the drain can.
   // Whatever was sent so far went by older snapshots. A drain may wait long, and a later one end first.
-  pool_->drain([this, version = snapshot_->version] { listeners_.applied(version); });
+  // It is applied when what it wants subscribed is, too, so that nobody publishes where we do not yet listen.
+  pool_->drain([this, version = snapshot_->version] {
+    hub_->when_settled([this, version] { listeners_.applied(version); });
+  });
 }
 
 // --- backend::Look ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "net/loop.h"
 #include "proxy/dual_router.h"
 #include "proxy/proxy.h"
+#include "proxy/pubsub_hub.h"
 #include "telemetry/counters.h"
 
 namespace ringshift::proxy {
@@ -26,13 +27,18 @@ class Upstream final : private backend::Look {
     std::function<void(topology::Version)> applied;  // Proxy::set_on_applied, for this worker.
   };
   Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
-           telemetry::Counters& counters, Listeners listeners);
+           telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners);
   ~Upstream();
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
   // Does nothing when the holder has nothing newer.
   void adopt_newest();
+  // At the end of a wakeup: what is to be written to members.
+  void flush() {
+    hub_->flush();
+    pool_->flush();
+  }
   // The connections go; they may call sessions and the router until then. The router goes with *this, once
   // the sessions are gone.
   void close();
@@ -43,6 +49,7 @@ class Upstream final : private backend::Look {
     return snapshot_;
   }
   [[nodiscard]] backend::Pool& pool() noexcept { return *pool_; }
+  [[nodiscard]] PubsubHub& hub() noexcept { return *hub_; }
   [[nodiscard]] DualRouter& dual() noexcept { return *dual_; }
 
  private:
@@ -57,6 +64,7 @@ class Upstream final : private backend::Look {
   std::shared_ptr<const topology::Snapshot> snapshot_;
   std::unique_ptr<DualRouter> dual_;
   std::unique_ptr<backend::Pool> pool_;
+  std::unique_ptr<PubsubHub> hub_;
   struct Gate;  // Lets answers of the authority reach the loop while this lives.
   std::shared_ptr<Gate> gate_;
 };

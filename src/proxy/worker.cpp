@@ -70,7 +70,7 @@ Status Worker::listen(const Options::Listen& at, const Worker* first) {
 void Worker::run() {
   for (std::size_t i = 0; i < shared_.clusters.size(); ++i) {
     upstreams_.push_back(std::make_unique<Upstream>(
-        loop_, shared_.options, shared_.clusters[i], counters_,
+        loop_, shared_.options, shared_.clusters[i], counters_, shared_.pubsub,
         Upstream::Listeners{[this] { topology_changed(); },
                             [this, i](topology::Version version) { shared_.applied(number_, i, version); }}));
   }
@@ -165,7 +165,7 @@ void Worker::remove(Session& session) {
 }
 
 void Worker::end_of_wakeup() {
-  for (const auto& upstream : upstreams_) upstream->pool().flush();
+  for (const auto& upstream : upstreams_) upstream->flush();
   while (!dirty_.empty()) {
     dirty_now_.swap(dirty_);
     for (Session* session : dirty_now_) session->end_of_wakeup();

@@ -17,6 +17,7 @@
 #include "net/loop.h"
 #include "proxy/acl_log.h"
 #include "proxy/proxy.h"
+#include "proxy/pubsub_counts.h"
 #include "proxy/reach.h"
 #include "proxy/rules.h"
 #include "proxy/scan_state.h"
@@ -55,6 +56,7 @@ struct Shared {
   std::atomic<std::size_t> clients{0};
   ScanTable scans;
   ScriptCache scripts;
+  PubsubCounts pubsub;
   std::atomic<std::int64_t> unread_output{0};  // Bytes, as of each session's last wakeup.
   mutable std::atomic<std::uint64_t> slow_ids{0};
   // What was counted since CONFIG RESETSTAT. Any thread.
@@ -109,6 +111,7 @@ class Worker final {
   [[nodiscard]] const Shared& shared() const noexcept { return shared_; }
   [[nodiscard]] ScanTable& scans() noexcept { return shared_.scans; }
   [[nodiscard]] ScriptCache& scripts() noexcept { return shared_.scripts; }
+  [[nodiscard]] const PubsubCounts& pubsub_counts() const noexcept { return shared_.pubsub; }
   [[nodiscard]] const Options& options() const noexcept { return shared_.options; }
   [[nodiscard]] telemetry::Counters& counters() noexcept { return counters_; }
   [[nodiscard]] const telemetry::Counters& counters() const noexcept { return counters_; }

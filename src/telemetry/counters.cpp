@@ -7,7 +7,8 @@ std::string_view name(Counter counter) noexcept {
       "requests",       "get_hits",      "get_misses",     "errors_protocol",   "errors_refused",
       "errors_member",  "errors_unsent", "errors_unknown", "errors_overloaded", "errors_denied",
       "errors_limited", "bytes_in",      "bytes_out",      "clients_accepted",  "clients_rejected",
-      "clients_closed", "clients_cut",   "keys_pulled",    "bytes_pulled"};
+      "clients_closed", "clients_cut",   "keys_pulled",    "bytes_pulled",      "messages",
+      "subscribers_cut"};
   return kNames[static_cast<std::size_t>(counter)];
 }
 

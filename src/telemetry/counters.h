@@ -31,6 +31,8 @@ enum class Counter : std::uint8_t {
   clients_cut,  // Closed by us for replies that they did not read.
   keys_pulled,  // Moved between members because a client's command needed them there.
   bytes_pulled,
+  messages,         // Published ones, delivered to a client.
+  subscribers_cut,  // Closed by us because a member's connection for subscriptions broke.
   count_of_counters,
 };
 inline constexpr std::size_t kCounterCount = static_cast<std::size_t>(Counter::count_of_counters);

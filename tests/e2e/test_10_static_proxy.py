@@ -87,7 +87,7 @@ def test_keys_are_where_route_says(static):
 
 @pytest.mark.parametrize("command", [
     ["NOSUCHCOMMAND", "a"], ["FLUSHALL"], ["SHUTDOWN"], ["CONFIG", "SET", "maxmemory", "1"], ["DEBUG", "SLEEP", "9"],
-    ["SUBSCRIBE", "c"], ["MONITOR"], ["SELECT", "1"], ["SORT", "k", "BY", "w_*"], ["GET"], ["GET", "a", "b"],
+    ["MONITOR"], ["SELECT", "1"], ["SORT", "k", "BY", "w_*"], ["GET"], ["GET", "a", "b"],
     ["CLUSTER", "SLOTS"], ["REPLICAOF", "NO", "ONE"], ["MIGRATE", "h", "1", "k", "0", "1"],
 ])
 def test_what_is_not_supported_answers_an_error_and_the_connection_lives(static, command):

@@ -26,7 +26,7 @@ from harness.process import die_with_parent
 # A feature, and what a proxy without it refuses.
 FEATURES = {"transactions": ["MULTI"], "scripts": ["SCRIPT", "LOAD", "return 1"], "pubsub": ["PUBLISH", "c", "m"],
             "scan": ["SCAN", "0"], "blocking": ["BLPOP", "none", "0.01"]}
-NOT_YET_FEATURES = {"transactions", "scripts", "pubsub", "scan", "blocking"}
+NOT_YET_FEATURES = {"transactions", "scripts", "scan", "blocking"}
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,16 @@ inline constexpr std::string_view kNotClustered =
     "answers as a server that is not in a Redis Cluster: clients need not know of the members";
 inline constexpr std::string_view kOneDatabase = "there is only database 0";
 inline constexpr std::string_view kSplitWrite = "the members' parts are not one atomic step";
+inline constexpr std::string_view kPublish =
+    "to the channel's member; the answer counts this proxy's clients, and each worker of another proxy as "
+    "one. "
+    "Between MULTI and EXEC the channel is taken for a key. A script publishes on its own member, where the "
+    "channel's subscribers are if its name has the keys' hash tag";
+inline constexpr std::string_view kSubscribe =
+    "at the channel's member; the channels of keyspace events at every member. A client is disconnected when "
+    "a member of its channels breaks, so that it knows that it may have missed messages; not between MULTI "
+    "and "
+    "EXEC";
 inline constexpr std::string_view kBlocking = "waits at the one member of its keys";
 inline constexpr std::string_view kOwnClients = "of the proxy's own clients";
 inline constexpr std::string_view kOwn = "of the proxy itself, not of its members";
@@ -188,17 +198,17 @@ inline constexpr Policy kPolicies[] = {
     as("xread", Handling::blocking, "with BLOCK it waits at the one member of its keys"),
     as("xreadgroup", Handling::blocking, "with BLOCK it waits at the one member of its keys"),
     // Publish and subscribe: a channel has one member, chosen as for a key of its name.
-    as("publish", Handling::pubsub,
-       "to the channel's member; the answer counts the proxies' subscriptions there"),
-    as("spublish", Handling::pubsub,
-       "to the channel's member; the answer counts the proxies' subscriptions there"),
-    as("subscribe", Handling::pubsub, "at the channel's member"),
-    as("ssubscribe", Handling::pubsub, "at the channel's member"),
+    as("publish", Handling::pubsub, kPublish),
+    as("spublish", Handling::pubsub, kPublish),
+    as("subscribe", Handling::pubsub, kSubscribe),
+    as("ssubscribe", Handling::pubsub, kSubscribe),
     as("unsubscribe", Handling::pubsub),
     as("sunsubscribe", Handling::pubsub),
-    as("psubscribe", Handling::pubsub, "at every member; a message is delivered once"),
+    as("psubscribe", Handling::pubsub,
+       "at every member; a message is delivered once. A client is disconnected when one of them breaks"),
     as("punsubscribe", Handling::pubsub),
-    as("pubsub|*", Handling::pubsub, "the members' answers together; a proxy counts as one subscriber"),
+    as("pubsub|*", Handling::pubsub,
+       "the members' answers together; a worker of another proxy counts as one client"),
 
     // What belongs to one server.
     refuse("debug", "it can stop or change a member; ask that member directly"),

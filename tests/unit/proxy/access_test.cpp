@@ -392,6 +392,49 @@ TEST(AccessAtProxy, ProtectedModeRefusesOtherMachines) {
   EXPECT_THAT(first_line(port), StartsWith("-NOAUTH"));
 }
 
+// A message as RESP2 has it, its pattern first if one matched.
+std::string heard(const Words& words) {
+  std::string out = fmt::format("*{}\r\n", words.size());
+  for (const std::string& word : words) out += fmt::format("${}\r\n{}\r\n", word.size(), word);
+  return out;
+}
+
+TEST(AccessAtProxy, SubscribersHearOfTheirRoutesAndChannelsAlone) {
+  const Words free = {"on", ">p", "~*", "&*", "+@all"};
+  const auto rules = [&](const Words& al, std::size_t cluster_of_al) {
+    Rules made = with_users({{"al", al}, {"bo", free}});
+    made.routes = RouteTable({{"a:", 0}, {"b:", 1}});
+    made.user_routes.emplace("al", RouteTable(std::vector<RouteRule>{{"a:", cluster_of_al}}));
+    return made;
+  };
+  Pools pools(rules(free, 0));
+  Client al = pools.client("al", "p"), bo = pools.client("bo", "p"), root = pools.client();
+  EXPECT_THAT(al.ask({"PSUBSCRIBE", "*"}), HasSubstr(":1\r\n"));
+  EXPECT_THAT(bo.ask({"PSUBSCRIBE", "*"}), HasSubstr(":1\r\n"));
+  EXPECT_THAT(al.ask({"SUBSCRIBE", "b:x"}), HasSubstr("no route takes this"));
+  EXPECT_THAT(root.ask({"PUBLISH", "none", "0"}), HasSubstr("no route takes this"));
+  EXPECT_EQ(root.ask({"PUBLISH", "b:x", "1"}), ":1\r\n");
+  EXPECT_EQ(root.ask({"PUBLISH", "a:x", "2"}), ":2\r\n");
+  EXPECT_EQ(bo.reply(), heard({"pmessage", "*", "b:x", "1"}));
+  EXPECT_EQ(bo.reply(), heard({"pmessage", "*", "a:x", "2"}));
+  EXPECT_EQ(al.reply(), heard({"pmessage", "*", "a:x", "2"}));
+  // Past the routes: a member of al's cluster tells of a channel that no route of his leads to.
+  EXPECT_THAT(pools.a.command("PUBLISH b:y 3"), StartsWith(":"));
+  EXPECT_EQ(root.ask({"PUBLISH", "a:x", "4"}), ":2\r\n");
+  EXPECT_EQ(al.reply(), heard({"pmessage", "*", "a:x", "4"}));
+  // New rules: who may have all that he has stays, who may not is disconnected.
+  pools.proxy().set_rules(rules({"on", ">p", "~*", "&a:x", "+@all"}, 0));
+  EXPECT_EQ(al.rest(), "");
+  EXPECT_EQ(bo.reply(), heard({"pmessage", "*", "a:x", "4"}));
+  EXPECT_EQ(root.ask({"PUBLISH", "b:x", "5"}), ":1\r\n");
+  EXPECT_EQ(bo.reply(), heard({"pmessage", "*", "b:x", "5"}));
+  Client again = pools.client("al", "p");
+  EXPECT_THAT(again.ask({"PSUBSCRIBE", "a:*"}), StartsWith("-NOPERM"));
+  EXPECT_THAT(again.ask({"SUBSCRIBE", "a:x"}), HasSubstr(":1\r\n"));
+  pools.proxy().set_rules(rules(free, 1));  // His channel is in the other cluster now.
+  EXPECT_EQ(again.rest(), "");
+}
+
 TEST(AccessAtProxy, SeveralListeners) {
   Options options;
   options.also_listen.push_back({"127.0.0.1:0"});

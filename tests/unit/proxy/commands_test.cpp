@@ -214,7 +214,7 @@ TEST(ProxyCommands, WhatIsNotSupportedSaysSoAndTheConnectionLives) {
         << command.name << ": " << reply;
     ++refused;
   }
-  EXPECT_GT(refused, 35);
+  EXPECT_GT(refused, 25);
   EXPECT_EQ(client.ask({"PING"}), "+PONG\r\n");
 }
 
