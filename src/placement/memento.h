@@ -44,7 +44,8 @@ class Memento {
     }
   }
   [[nodiscard]] std::size_t memory_bytes() const noexcept {
-    return buckets_.size() * (sizeof buckets_[0] + sizeof replacer_[0]) + working_.size() * sizeof working_[0];
+    return buckets_.size() * (sizeof buckets_[0] + sizeof replacer_[0]) +
+           working_.size() * sizeof working_[0];
   }
 
  private:

@@ -34,7 +34,8 @@ std::int64_t PubsubCounts::of_clients(std::string_view cluster, ChannelKind kind
       if (access::matches_glob(pattern, name)) take(count);
     }
   }
-  // A worker that leaves may be gone at the member before we hear of it: our own clients are there in any case.
+  // A worker that leaves may be gone at the member before we hear of it: our own clients are there in any
+  // case.
   return clients + std::max<std::int64_t>(0, at_member - workers);
 }
 
