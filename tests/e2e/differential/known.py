@@ -110,6 +110,7 @@ DIFFERENCES = {
     "HGETALL": (unordered_pairs, HASH_ORDER), "KEYS": (unordered, HASH_ORDER), "HSCAN": (scan(True), HASH_ORDER),
     "SSCAN": (scan(False), HASH_ORDER), "ZSCAN": (scan(True), HASH_ORDER), "DUMP": (dump, HASH_ORDER + "; clock"),
     "SPOP": (same_form, RANDOM), "SRANDMEMBER": (same_form, RANDOM), "HRANDFIELD": (same_form, RANDOM),
+    "DBSIZE": (near(3), "SET with a past EXAT leaves a key that counts until it is found, as RANDOMKEY does by chance"),
     "ZRANDMEMBER": (same_form, RANDOM), "RANDOMKEY": (same_form, RANDOM), "LOLWUT": (same_kind, RANDOM),
     "TTL": (near(1), CLOCK), "PTTL": (near(2000), CLOCK), "EXPIRETIME": (near(1), CLOCK),
     "PEXPIRETIME": (near(2000), CLOCK), "XPENDING": (near(20000), CLOCK), "XINFO": (near(20000), CLOCK),
