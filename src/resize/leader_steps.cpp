@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "base/log.h"
 #include "coord/router_record.h"
@@ -178,6 +180,7 @@ Status Leader::hold_and_open(Topology held) {
   if (Status closed = set_gates(all_members(held), held.fence, Gate::closed); !closed) return closed;
   if (transfer::broken(transfer::Fault::no_hold)) {
     topology_->fence = held.fence;
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // Time for a test to hang a router that saw PREP.
     if (Status opened = open_gates(); !opened) return opened;
     checkpoint_->opened = true;
     return publish(dual(held), {checkpoint_op()});

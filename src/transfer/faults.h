@@ -7,7 +7,7 @@
 namespace ringshift::transfer {
 
 enum class Fault : std::uint8_t {
-  no_hold,                  // The controller publishes DUAL without a barrier.
+  no_hold,                  // The controller publishes DUAL without a barrier, a second late.
   write_without_pull,       // A write in DUAL goes to NEW at once.
   restore_without_token,    // RESTORE does not look at the claim.
   no_seal_after_busy,       // A pull that found the key on NEW counts without a seal.

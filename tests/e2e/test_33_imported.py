@@ -176,6 +176,10 @@ def test_redis_cluster_to_ring_live(make_cluster):
     done = subprocess.run(["redis-cli", "--cluster", "create", *(n.address for n in nodes), "--cluster-yes"],
                           capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stdout + done.stderr
+    # Each node finds out by itself that all slots are covered, some time after redis-cli was content.
+    for node in nodes:
+        wait_until(lambda: f"{node.id} sees the cluster whole",
+                   lambda: node.client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
     with redis.RedisCluster(host="127.0.0.1", port=nodes[0].port) as client:
         for i in range(900):
             client.set(f"{{{i}}}:string", i)
