@@ -68,7 +68,8 @@ def main():
     find_programs("redis-server", "redis-benchmark", "nutcracker", "valgrind")
     if not args.binary.exists():
         raise BenchError(f"{args.binary} is not there; `make bench-instructions` builds it")
-    signal.signal(signal.SIGTERM, stop)
+    for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's background job begins with it ignored.
+        signal.signal(signum, stop)
     results, interrupted = [], False
     print(f"{'row':<12}{'ringshift':>12}{'nutcracker':>12}{'ratio':>8}  target")
     with tempfile.TemporaryDirectory(prefix="ringshift-bench-") as folder:

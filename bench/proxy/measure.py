@@ -1,7 +1,7 @@
 """Measures one row: rounds in which each of its servers has one run, in an order that alternates.
 
 CPU per request is the process' own over a run, user and system, less what it takes to connect the clients (measured by
-runs of one request for each client), divided by the requests. A ratio is formed within each round and the median is over
+runs of one request for each client), divided by the requests of the rest. A ratio is formed within each round and the median is over
 the rounds: what slows the machine for some seconds slows both sides of a ratio.
 """
 import resource
@@ -52,17 +52,26 @@ def connect_seconds(clients):
     return clients // CONNECT_BATCH * CONNECT_PAUSE
 
 
-def planned_seconds(row, pairs, seconds, idle_seconds):
+def connects_each_round(row):
+    """Handshakes are so large a part that they are measured beside each run, under the same disturbances."""
+    return any("tls" in name for name in row.servers)
+
+
+def connects_before(row):
+    """Runs that measure connecting once for all rounds."""
+    return 0 if connects_each_round(row) else 1 if row.clients > 100 else CONNECTS
+
+
+def planned_seconds(row, pairs, seconds, idle_seconds, clients):
     """What a row should take; wrong by what the machine is slower."""
     if row.kind == "idle":
-        each = row.clients * 0.0004 + idle_seconds + 1.5
-        tls = sum("tls" in name for name in row.servers) * row.clients * 0.0025
-        return pairs * (len(row.servers) * each + tls)
+        tls = sum("tls" in name for name in row.servers) * clients * 0.003
+        return pairs * (len(row.servers) * (clients * 0.0004 + idle_seconds + 1.0) + tls)
     if row.kind == "publish":
         return len(row.servers) * (pairs * (seconds * 1.3 + 0.3) + 0.5)
-    each = connect_seconds(row.clients)
-    connects = 1 if row.clients > 1000 else CONNECTS
-    return len(row.servers) * (pairs * (seconds * 1.2 + each + 0.15) + (connects + 1) * (each + 0.2) + 0.3)
+    connect = connect_seconds(clients) + 0.15
+    each = seconds * row.longer * 1.2 + connect * (2 if connects_each_round(row) else 1)
+    return len(row.servers) * (pairs * each + (connects_before(row) + 1) * connect + 0.3)
 
 
 def settle(pid, seconds_max=1.0):
@@ -129,7 +138,7 @@ class Measurement:
             return None
         figures = self.rounds[0][row.servers[0]].keys()
         result = {"name": row.name, "what": row.what, "kind": row.kind, "pipeline": row.pipeline,
-                  "clients": self.settings.get("clients", row.clients), "rounds": len(self.rounds), **self.settings,
+                  "rounds": len(self.rounds), **self.settings,
                   "others_cpu_share": self.others_share, "judged": row.servers[0], "against": row.servers[1],
                   "servers": {name: {**{figure: spread([each[name][figure] for each in self.rounds])
                                         for figure in figures},
@@ -152,17 +161,18 @@ class Measurement:
         return ours["cpu_us"] / max(theirs["cpu_us"], 1e-9)
 
 
-def measure(row, farm, clock, pairs, seconds, idle_seconds, clients=None):
+def measure(row, farm, clock, pairs, seconds, idle_seconds, clients):
     """Gives a Measurement; on Ctrl-C and errors the exception carries it as `measured`."""
-    count = clients or row.clients
-    limit = open_files(count + SPARE_FILES)
-    if limit < count + SPARE_FILES:
-        raise BenchError(f"{count} clients need {count + SPARE_FILES} open files, and only {limit} are allowed: raise "
+    limit = open_files(clients + SPARE_FILES)
+    if limit < clients + SPARE_FILES:
+        raise BenchError(f"{clients} clients need {clients + SPARE_FILES} open files, and only {limit} are allowed: raise "
                          "the hard limit (ulimit -Hn)")
-    measured = Measurement(row, {"clients": count})
+    measured = Measurement(row, {"clients": clients})
     try:
         {"load": load_rounds, "idle": idle_rounds, "publish": publish_rounds}[row.kind](
             measured, farm, clock, pairs, idle_seconds if row.kind == "idle" else seconds)
+        if not measured.rounds:
+            raise OutOfTime("no time was left for a whole round")
     except (KeyboardInterrupt, BenchError, OSError) as error:
         error.measured = measured
         raise
@@ -170,7 +180,7 @@ def measure(row, farm, clock, pairs, seconds, idle_seconds, clients=None):
 
 
 def load_rounds(measured, farm, clock, pairs, seconds):
-    row = measured.row
+    row, seconds = measured.row, seconds * measured.row.longer
     servers = {name: farm.get(name) for name in row.servers}
     for name in row.servers:
         farm.need_keys(name, row.keys)
@@ -184,17 +194,21 @@ def load_rounds(measured, farm, clock, pairs, seconds):
     # The first run of each warms it up, and says how many requests make a run.
     warm = max(min(WARM_REQUESTS, row.clients * row.pipeline * 20), row.clients * row.pipeline)
     rates = {name: run(name, warm, seconds)[1].rate for name in row.servers}
-    requests = max(int(rates[row.servers[1]] * seconds), 2 * row.clients * row.pipeline)
-    connects = 1 if row.clients > 1000 else CONNECTS
-    connecting = {name: statistics.median(run(name, row.clients, seconds, 1)[0] for _ in range(connects))
-                  for name in row.servers}
+    requests = max(int(rates[row.servers[1]] * seconds), 4 * row.clients * row.pipeline)
     measured.settings.update(requests=requests)
+
+    def connecting(name):
+        return run(name, row.clients, seconds, 1)[0]
+
+    known = {name: statistics.median(connecting(name) for _ in range(connects_before(row)))
+             for name in row.servers if not connects_each_round(row)}
     others = Others(farm)
     for i in clock.rounds(pairs):
         each = {}
         for name in row.servers if i % 2 == 0 else reversed(row.servers):
+            less = known[name] if name in known else connecting(name)
             cpu, report = run(name, requests, seconds)
-            each[name] = figures(max(cpu - connecting[name], 0) / (requests - row.clients) * 1e6, report)
+            each[name] = figures(max(cpu - less, 0) / (requests - row.clients) * 1e6, report)
         measured.rounds.append(each)
         measured.others_share = others.share()
 

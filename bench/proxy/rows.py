@@ -22,6 +22,7 @@ class Row:
     clients: int = 50
     target: float | None = None  # The ratio of CPU per request; of idle rows: bytes of a client.
     pairs: int = 5
+    longer: float = 1.0  # Of runs in which connecting is a large part.
     quick: bool = True  # Whether --quick measures it unasked.
     subscribers: int = 0
 
@@ -56,11 +57,11 @@ ROWS = (
         servers=("ringshift-2threads", NUTCRACKER, OURS), quick=False),
     Row("get-p1-400", "GET, P=1, 400 clients", command=GET, clients=400),
     Row("get-p16-400", "GET, P=16, 400 clients", command=GET, pipeline=16, clients=400, quick=False),
-    Row("get-p1-5000", "GET, P=1, 5000 clients", command=GET, clients=5000, quick=False),
+    Row("get-p1-5000", "GET, P=1, 5000 clients", command=GET, clients=5000, longer=2, quick=False),
     Row("get-p1-tls", "GET, P=1, with TLS against ours without", command=GET,
-        servers=("ringshift-tls", OURS, "redis-tls"), quick=False),
+        servers=("ringshift-tls", OURS, "redis-tls"), longer=2, quick=False),
     Row("get-p16-tls", "GET, P=16, with TLS against ours without", command=GET, pipeline=16,
-        servers=("ringshift-tls", OURS, "redis-tls")),
+        servers=("ringshift-tls", OURS, "redis-tls"), longer=2),
     Row("publish-1", "PUBLISH of 64 bytes to 1 subscriber, 10 publishers (nutcracker has none)", kind="publish",
         servers=(OURS, REDIS), clients=10, subscribers=1),
     Row("publish-50", "PUBLISH of 64 bytes to 50 subscribers, 10 publishers (nutcracker has none)", kind="publish",

@@ -25,6 +25,8 @@ examples:
 
 Ctrl-C ends what was started, and prints and writes what was measured so far. bench/README.md says how to read it."""
 START_SECONDS = 4  # What it takes to start and fill the servers.
+QUICK_IDLE_CLIENTS = 1000
+LIMIT, QUICK_LIMIT = 700, 85  # Seconds; the last run may end a little later.
 
 
 def arguments():
@@ -37,12 +39,12 @@ def arguments():
     parser.add_argument("--picture", metavar="FILE.svg", help="write bars of the ratios")
     parser.add_argument("--pairs", type=positive(int), metavar="N", help="rounds of a row [2 to 9, as --list says]")
     parser.add_argument("--seconds", type=positive(float), metavar="S", help="length of one run [1; quick: 0.3]")
-    parser.add_argument("--limit", type=positive(float), metavar="S", help="end after so long [720; quick: 90]")
+    parser.add_argument("--limit", type=positive(float), metavar="S", help="end after so long [700; quick: 85]")
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/bin/ringshift", metavar="FILE",
                         help="another build of ringshift [build/release/bin/ringshift]")
     args = parser.parse_args()
     args.seconds = args.seconds or (0.3 if args.quick else 1.0)
-    args.limit = args.limit or (90 if args.quick else 720)
+    args.limit = args.limit or (QUICK_LIMIT if args.quick else LIMIT)
     return args
 
 
@@ -61,7 +63,6 @@ class Bench:
         self.args = args
         self.rows = choose(args.only, args.quick)
         self.idle_seconds = min(5.0, args.seconds * 5)
-        self.idle_clients = 1000 if args.quick else None
         self.results, self.left_out = [], []
         self.table = None if args.json == "-" else report.Table()
         self.interrupted = False
@@ -70,7 +71,10 @@ class Bench:
         return self.args.pairs or (min(row.pairs, 1 if row.kind == "idle" else 3) if self.args.quick else row.pairs)
 
     def planned(self, row):
-        return planned_seconds(row, self.pairs(row), self.args.seconds, self.idle_seconds)
+        return planned_seconds(row, self.pairs(row), self.args.seconds, self.idle_seconds, self.clients(row))
+
+    def clients(self, row):
+        return QUICK_IDLE_CLIENTS if self.args.quick and row.kind == "idle" else row.clients
 
     def run(self, farm):
         clock, start = Clock(self.args.limit), time.monotonic()
@@ -86,10 +90,10 @@ class Bench:
 
     def row(self, row, farm, clock):
         try:
-            clients = self.idle_clients if row.kind == "idle" else None
             if clock.left() <= 0:
                 raise OutOfTime("no time was left")
-            self.add(measure(row, farm, clock, self.pairs(row), self.args.seconds, self.idle_seconds, clients))
+            self.add(measure(row, farm, clock, self.pairs(row), self.args.seconds, self.idle_seconds,
+                             self.clients(row)))
         except KeyboardInterrupt as stop:
             self.add(getattr(stop, "measured", None))
             raise
@@ -143,7 +147,8 @@ def main():
     find_programs("redis-server", "redis-benchmark", "nutcracker", "openssl")
     if not args.binary.exists():
         raise BenchError(f"{args.binary} is not there; `make bench-proxy` builds it")
-    signal.signal(signal.SIGTERM, stop)
+    for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's background job begins with it ignored.
+        signal.signal(signum, stop)
     machine, start = report.machine(args.binary), time.monotonic()
     if bench.table:
         print(f"{machine['started']}  {machine['cpus']} x {machine['cpu']}, load average "
