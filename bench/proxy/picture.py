@@ -1,7 +1,7 @@
 """A picture of the rows as SVG: bars of the ratios with their spread and targets, written by hand."""
 from xml.sax.saxutils import escape
 
-WIDTH, LEFT, RIGHT, TOP, BAR, STEP = 900, 180, 150, 64, 16, 30
+WIDTH, LEFT, RIGHT, TOP, BAR, STEP = 940, 180, 190, 64, 16, 30
 MET, MISSED, PLAIN, INK, PALE = "#2f7d4f", "#b8442f", "#48698f", "#222222", "#d8d8d8"
 
 
