@@ -110,6 +110,10 @@ class Farm:
     def get(self, name):
         """A server by its name: the kind (ringshift, nutcracker, redis), then what is special about it: tls, 2threads,
         or anything, for a process of its own."""
+        server = self.servers.get(name)
+        if server is not None and server.process.poll() is not None:  # It ended under an earlier row, which said so.
+            self.end(server)
+            self._filled = {(where, keys) for where, keys in self._filled if where != name}
         if name not in self.servers:
             self.servers[name] = self._make(name)
         return self.servers[name]

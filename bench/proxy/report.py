@@ -48,7 +48,7 @@ def lines(result):
                    f"{median['requests_per_second']:>9,.0f}{median['p50_ms']:>9.3f}{median['p99_ms']:>9.3f}"
                    f"{median['p999_ms']:>9.3f}{median['rss_mib']:>8.1f}")
     others = result["others_cpu_share"]
-    out.append(f"{'':<17}{result['what']}; {result['rounds']} rounds" +
+    out.append(f"{'':<17}{result['what']}; {plural(result['rounds'], 'round')}" +
                (f" of {result['requests']:,} requests" if "requests" in result else "") +
                (f", {result['clients']} clients" if idle else "") +
                (f"; others {others:.0%}" if others is not None else ""))
@@ -76,8 +76,12 @@ class Table:
             print(f"left out: {name}: {why}")
         if judged:
             met, sure = sum(result["met"] for result in judged), sum(result["sure"] for result in judged)
-            print(f"targets: {met} of {len(judged)} met; {len(judged) - sure} of the verdicts are within the noise")
+            print(f"targets: {met} of {len(judged)} met; verdicts within the noise: {len(judged) - sure}")
         sys.stdout.flush()
+
+
+def plural(count, noun):
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def first_line(*words):
