@@ -2,7 +2,7 @@
 """Instructions per request of `ringshift proxy` and of Debian's nutcracker, as valgrind's callgrind counts them.
 
 The same load runs in two lengths, each on a process of its own; the difference takes start, connecting and end out.
-Nothing else on the machine changes an instruction, so the figures repeat within two percent. The kernel's part is not
+Nothing else on the machine changes an instruction, so the figures repeat within about two percent. The kernel's part is not
 counted.
 """
 import argparse
