@@ -8,7 +8,7 @@ export JOBS
 .PHONY: help
 help: ## This list
 	@echo "usage: make TARGET [VARIABLE=VALUE]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo 'variables: ARGS (options of the program that runs), JOBS, FUZZ_SECONDS'
 
 .PHONY: setup
@@ -40,11 +40,19 @@ bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/build release -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=ON
 	@for program in build/release/bin/*_bench; do "$$program" $(ARGS) || exit 1; done
 
+# Twelve minutes at most. ARGS come last and win: ARGS="--quick", ARGS="--only get-p1,idle", ARGS="--list".
 .PHONY: bench-proxy
-bench-proxy: ## CPU per request against nutcracker (ARGS="--quick")
+bench-proxy: ## The proxy beside nutcracker and Redis: table, JSON, picture (ARGS="--quick")
 	@scripts/setup
 	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
-	@exec /usr/bin/python3 bench/proxy/run.py $(ARGS)
+	@exec /usr/bin/python3 bench/proxy/run.py --json build/results/bench-proxy.json \
+	  --picture build/results/bench-proxy.svg $(ARGS)
+
+.PHONY: bench-instructions
+bench-instructions: ## Instructions per request, by callgrind (ARGS="--only get-p1")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 bench/proxy/instructions.py --json build/results/bench-instructions.json $(ARGS)
 
 .PHONY: lint
 lint: ## Format and clang-tidy, without changing anything

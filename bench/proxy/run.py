@@ -1,219 +1,175 @@
 #!/usr/bin/python3
-"""CPU per request of `ringshift proxy` against Debian's nutcracker, before the same four redis-servers.
-
-Both proxies have one thread and run at once; the load goes to one, then to the other, in pairs whose order
-alternates. CPU is the proxy process' own, user plus system, from /proc/PID/task/*/schedstat (else /proc/PID/stat)
-over a run, divided by the requests of that run. A figure is the median over the pairs of (ours / nutcracker's).
-
-  bench/proxy/run.py [--quick] [--json] [--pairs N] [--seconds S] [--callgrind] [--binary PATH]
-"""
+"""Measures `ringshift proxy` beside Debian's nutcracker and beside Redis without a proxy, and prints one table."""
 import argparse
 import json
-import os
 import pathlib
-import re
-import socket
-import statistics
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TICKS = os.sysconf("SC_CLK_TCK")
-VALUE_BYTES = 64
-KEYSPACE = 100000
-TARGETS = {("get", 1): 0.85, ("get", 16): 0.42, ("get", 64): 0.16,
-           ("set", 1): 0.90, ("set", 16): 0.48, ("set", 64): 0.22}  # DESIGN, section 8.
-INSTRUCTION_TARGETS = {1: 1500, 16: 800}
+import picture
+import report
+from errors import BenchError, OutOfTime
+from farm import ROOT, Farm, find_programs
+from measure import Clock, measure, planned_seconds
+from rows import ROWS, choose
+
+EXAMPLES = """\
+examples:
+  bench/proxy/run.py                                    everything, 12 minutes at most
+  bench/proxy/run.py --quick                            most rows with little precision, 90 seconds at most
+  bench/proxy/run.py --only get,mget100-p1 --pairs 15   the rows that begin so, more exactly
+  bench/proxy/run.py --json out.json --picture out.svg
+  make bench-proxy ARGS='--only idle'                   builds the program first
+
+Ctrl-C ends what was started, and prints and writes what was measured so far. bench/README.md says how to read it."""
+START_SECONDS = 4  # What it takes to start and fill the servers.
+QUICK_IDLE_CLIENTS = 1000
+LIMIT, QUICK_LIMIT = 700, 85  # Seconds; the last run may end a little later.
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rows, 3 rounds of 0.3 s, 1000 idle clients")
+    parser.add_argument("--only", action="append", metavar="NAME[,NAME]", help="rows, or beginnings of their names")
+    parser.add_argument("--list", action="store_true", help="print the rows and end")
+    parser.add_argument("--json", metavar="FILE", help="write every run of every row; `-`: to standard output, no table")
+    parser.add_argument("--picture", metavar="FILE.svg", help="write bars of the ratios")
+    parser.add_argument("--pairs", type=positive(int), metavar="N", help="rounds of a row [2 to 9, as --list says]")
+    parser.add_argument("--seconds", type=positive(float), metavar="S", help="length of one run [1; quick: 0.3]")
+    parser.add_argument("--limit", type=positive(float), metavar="S", help="end after so long [700; quick: 85]")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/bin/ringshift", metavar="FILE",
+                        help="another build of ringshift [build/release/bin/ringshift]")
+    args = parser.parse_args()
+    args.seconds = args.seconds or (0.3 if args.quick else 1.0)
+    args.limit = args.limit or (QUICK_LIMIT if args.quick else LIMIT)
+    return args
 
 
-def wait_for(port):
-    for _ in range(600):
+def positive(kind):
+    def parse(text):
+        value = kind(text)
+        if value <= 0:
+            raise ValueError
+        return value
+    parse.__name__ = f"positive {kind.__name__}"
+    return parse
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.rows = choose(args.only, args.quick)
+        self.idle_seconds = min(5.0, args.seconds * 5)
+        self.results, self.left_out = [], []
+        self.table = None if args.json == "-" else report.Table()
+        self.interrupted = False
+
+    def pairs(self, row):
+        return self.args.pairs or (min(row.pairs, 1 if row.kind == "idle" else 3) if self.args.quick else row.pairs)
+
+    def planned(self, row):
+        return planned_seconds(row, self.pairs(row), self.args.seconds, self.idle_seconds, self.clients(row))
+
+    def clients(self, row):
+        return QUICK_IDLE_CLIENTS if self.args.quick and row.kind == "idle" else row.clients
+
+    def run(self, farm):
+        clock, start = Clock(self.args.limit), time.monotonic()
+        plan = sum(self.planned(row) for row in self.rows) + START_SECONDS
+        say(f"{len(self.rows)} rows, about {plan:.0f} s, {self.args.limit:.0f} s at most")
+        for i, row in enumerate(self.rows):
+            rest = sum(self.planned(other) for other in self.rows[i:])
+            say(f"{i + 1} of {len(self.rows)}: {row.name}; {time.monotonic() - start:.0f} s gone, about "
+                f"{min(rest, max(clock.left(), 0)):.0f} s left")
+            # A row may use the time that those before it saved, or has to do with less.
+            clock.row_end = time.monotonic() + clock.left() * self.planned(row) / rest
+            self.row(row, farm, clock)
+
+    def row(self, row, farm, clock):
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                connection.sendall(b"*2\r\n$3\r\nGET\r\n$1\r\nx\r\n")
-                if connection.recv(64).startswith(b"$"):
-                    return
-        except OSError:
-            pass
-        time.sleep(0.05)
-    raise SystemExit(f"run.py: nothing serves on port {port} after 30 s")
+            if clock.left() <= 0:
+                raise OutOfTime("no time was left")
+            self.add(measure(row, farm, clock, self.pairs(row), self.args.seconds, self.idle_seconds,
+                             self.clients(row)))
+        except KeyboardInterrupt as stop:
+            self.add(getattr(stop, "measured", None))
+            raise
+        except (BenchError, OSError) as error:
+            self.add(getattr(error, "measured", None))
+            self.left_out.append((row.name, str(error)))
+            say(f"{row.name}: {error}")
+
+    def add(self, measured):
+        result = measured.result() if measured else None
+        if result is None:
+            return
+        self.results.append(result)
+        if self.table:
+            self.table.add(result)
+
+    def write(self, machine, seconds):
+        document = {"format": 1, "machine": machine, "seconds": round(seconds, 1), "interrupted": self.interrupted,
+                    "rows": self.results, "left_out": [{"name": name, "why": why} for name, why in self.left_out]}
+        if self.args.json == "-":
+            json.dump(document, sys.stdout, indent=1)
+            print()
+        elif self.args.json:
+            write_file(self.args.json, json.dumps(document, indent=1) + "\n")
+        if self.args.picture:
+            write_file(self.args.picture, picture.svg(self.results, machine))
 
 
-class Farm:
-    """The servers and proxies of one bench; ends them by pid."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.processes = []
-
-    def spawn(self, *words, log=None):
-        target = open(self.folder / log, "wb") if log else subprocess.DEVNULL
-        process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=target, stderr=target)
-        self.processes.append(process)
-        return process
-
-    def end(self):
-        for process in self.processes:
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-    def members(self, count):
-        ports = []
-        for i in range(count):
-            port = free_port()
-            self.spawn("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-                       "--dir", self.folder)
-            ports.append(port)
-        for port in ports:
-            wait_for(port)
-        return ports
-
-    def spec(self, ports):
-        path = self.folder / "spec.yaml"
-        members = "\n".join(f"  - {{id: cache-{i}, address: 127.0.0.1:{p}}}" for i, p in enumerate(ports, 1))
-        path.write_text(f"cluster: bench\nmembers:\n{members}\n")
-        return path
-
-    def ours(self, binary, ports, wrapper=()):
-        port = free_port()
-        process = self.spawn(*wrapper, binary, "proxy", "--spec", self.spec(ports), "--listen", f"127.0.0.1:{port}",
-                             "--threads", 1, "--request-timeout-ms", 60000, log="ringshift.log")
-        wait_for(port)
-        return process, port
-
-    def nutcracker(self, ports):
-        port, stats = free_port(), free_port()
-        servers = "\n".join(f"    - 127.0.0.1:{p}:1 cache-{i}" for i, p in enumerate(ports, 1))
-        path = self.folder / "nutcracker.yml"
-        path.write_text("bench:\n" f"  listen: 127.0.0.1:{port}\n" "  hash: fnv1a_64\n  distribution: ketama\n"
-                        "  redis: true\n  timeout: 5000\n  backlog: 1024\n  preconnect: true\n" f"  servers:\n{servers}\n")
-        process = self.spawn("nutcracker", "-c", path, "-s", stats, "-a", "127.0.0.1", "-o", self.folder / "nut.log",
-                             "-p", self.folder / "nut.pid")
-        wait_for(port)
-        return process, port
+def write_file(name, text):
+    path = pathlib.Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    say(f"wrote {path}")
 
 
-def cpu_seconds(pid):
-    # The scheduler's own nanoseconds where the kernel has them: the ticks of `stat` are 10 ms.
-    threads = list(pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"))
-    nanoseconds = sum(int(path.read_text().split()[0]) for path in threads)
-    if nanoseconds > 0:
-        return nanoseconds / 1e9
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def say(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
-def load(port, command, pipeline, requests):
-    """Runs redis-benchmark; gives requests per second."""
-    out = subprocess.run(["redis-benchmark", "-p", str(port), "-c", "50", "-n", str(requests), "-P", str(pipeline),
-                          "-d", str(VALUE_BYTES), "-r", str(KEYSPACE), "-t", command, "--csv"],
-                         check=True, capture_output=True, text=True).stdout
-    row = re.search(r'^"(?:GET|SET)","([0-9.]+)"', out, re.M)
-    if row is None:
-        raise SystemExit("run.py: redis-benchmark said: " + out)
-    return float(row.group(1))
-
-
-def measure(target, command, pipeline, requests):
-    process, port = target
-    before = cpu_seconds(process.pid)
-    rate = load(port, command, pipeline, requests)
-    return (cpu_seconds(process.pid) - before) / requests * 1e6, rate
-
-
-def compare(ours, theirs, command, pipeline, pairs, seconds):
-    rate = load(theirs[1], command, pipeline, 20000)
-    load(ours[1], command, pipeline, 20000)
-    requests = max(20000, int(rate * seconds))
-    ratios, ours_us, theirs_us = [], [], []
-    for i in range(pairs):
-        figures = {}
-        for name, target in ([("o", ours), ("t", theirs)] if i % 2 == 0 else [("t", theirs), ("o", ours)]):
-            figures[name] = measure(target, command, pipeline, requests)[0]
-        ratios.append(figures["o"] / max(figures["t"], 1e-9))
-        ours_us.append(figures["o"])
-        theirs_us.append(figures["t"])
-    target = TARGETS[(command, pipeline)]
-    ratio = statistics.median(ratios)
-    return {"command": command, "pipeline": pipeline, "pairs": pairs, "requests": requests,
-            "ringshift_us": round(statistics.median(ours_us), 3),
-            "nutcracker_us": round(statistics.median(theirs_us), 3), "ratio": round(ratio, 3),
-            "ratio_min": round(min(ratios), 3), "ratio_max": round(max(ratios), 3), "target": target,
-            "met": ratio <= target}
-
-
-def callgrind(farm, binary, ports, pipeline, command="get"):
-    """Instructions per request: the difference of two run lengths takes start and end out."""
-    totals = []
-    lengths = (4000, 24000)
-    for requests in lengths:
-        out = farm.folder / f"callgrind.{pipeline}.{requests}"
-        process, port = farm.ours(binary, ports, ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"))
-        load(port, command, pipeline, requests)
-        process.terminate()
-        process.wait(60)
-        totals.append(int(re.search(r"^(?:totals|summary): (\d+)", out.read_text(), re.M).group(1)))
-    return {"command": command, "pipeline": pipeline,
-            "instructions": round((totals[1] - totals[0]) / (lengths[1] - lengths[0])),
-            "target": INSTRUCTION_TARGETS[pipeline]}
+def stop(_signal, _frame):
+    raise KeyboardInterrupt
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default=ROOT / "build/release/bin/ringshift")
-    parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one run, by nutcracker's speed")
-    parser.add_argument("--quick", action="store_true", help="3 pairs of half a second")
-    parser.add_argument("--callgrind", action="store_true", help="instructions per request, too (valgrind)")
-    parser.add_argument("--only-callgrind", action="store_true", help="nothing but that")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    if args.quick:
-        args.pairs, args.seconds = 3, 0.5
-    if not pathlib.Path(args.binary).exists():
-        raise SystemExit(f"run.py: {args.binary} is not there; build it with `make release`")
-    result = {"cpu": [], "instructions": []}
+    args = arguments()
+    bench = Bench(args)
+    if args.list:
+        for row in ROWS:
+            print(f"{row.name:<18}{row.pairs} rounds  {'' if row.quick else 'not in --quick; '}{row.what}")
+        return 0
+    find_programs("redis-server", "redis-benchmark", "nutcracker", "openssl")
+    if not args.binary.exists():
+        raise BenchError(f"{args.binary} is not there; `make bench-proxy` builds it")
+    for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's background job begins with it ignored.
+        signal.signal(signum, stop)
+    machine, start = report.machine(args.binary), time.monotonic()
+    if bench.table:
+        print(f"{machine['started']}  {machine['cpus']} x {machine['cpu']}, load average "
+              f"{machine['load_average']:.2f}\n{machine['ringshift']}; {machine['nutcracker']}; {machine['redis']}\n")
     with tempfile.TemporaryDirectory(prefix="ringshift-bench-") as folder:
-        farm = Farm(folder)
+        farm = Farm(folder, args.binary)
         try:
-            ports = farm.members(4)
-            ours, theirs = farm.ours(args.binary, ports), farm.nutcracker(ports)
-            load(ours[1], "set", 16, KEYSPACE)
-            load(theirs[1], "set", 16, KEYSPACE)
-            for command in () if args.only_callgrind else ("get", "set"):
-                for pipeline in (1, 16, 64):
-                    row = compare(ours, theirs, command, pipeline, args.pairs, args.seconds)
-                    result["cpu"].append(row)
-                    if not args.json:
-                        print("{command} P={pipeline:<3} ringshift {ringshift_us:7.3f} us  nutcracker "
-                              "{nutcracker_us:7.3f} us  ratio {ratio:.3f} ({ratio_min:.3f}..{ratio_max:.3f})  "
-                              "target {target:.2f} {verdict}".format(verdict="met" if row["met"] else "MISSED", **row),
-                              flush=True)
-            if args.callgrind or args.only_callgrind:
-                for pipeline in (1, 16):
-                    row = callgrind(farm, args.binary, ports, pipeline)
-                    result["instructions"].append(row)
-                    if not args.json:
-                        print("{command} P={pipeline:<3} {instructions} instructions a request, target {target}".format(
-                            **row), flush=True)
+            bench.run(farm)
+        except KeyboardInterrupt:
+            bench.interrupted = True
+            say("interrupted; what was measured so far:")
         finally:
-            farm.end()
-    if args.json:
-        json.dump(result, sys.stdout)
-        print()
+            farm.end_all()
+    if bench.table:
+        bench.table.end(bench.results, bench.left_out)
+    bench.write(machine, time.monotonic() - start)
+    return 130 if bench.interrupted else 1 if bench.left_out else 0
 
 
-main()
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BenchError as error:
+        sys.exit(f"bench: {error}")
