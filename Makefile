@@ -34,6 +34,11 @@ test-san: ## Only the sanitizers' part of the tests
 	@scripts/setup
 	@scripts/test asan tsan
 
+.PHONY: model
+model: ## The model of the resize protocol in full, with spin (ARGS="--quick", "--list", "--trail NAME")
+	@scripts/setup
+	@exec models/run $(if $(ARGS),$(ARGS),--full)
+
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/setup
