@@ -29,11 +29,6 @@ test: ## Set up, then every test: unit, end to end, sanitizers
 	@scripts/setup
 	@scripts/test
 
-.PHONY: test-san
-test-san: ## Only the sanitizers' part of the tests
-	@scripts/setup
-	@scripts/test asan tsan
-
 .PHONY: model
 model: ## The model of the resize protocol in full, with spin (ARGS="--quick", "--list", "--trail NAME")
 	@scripts/setup

@@ -17,9 +17,27 @@ if(RINGSHIFT_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
+# The command line alone is no place for what sanitizers find, and its options' library takes them long to compile.
+set(ringshift_not_sanitized cli)
 if(RINGSHIFT_PROTOCOL_FAULTS)
   add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
 endif()
+
+# With RINGSHIFT_UNITY the compiler gets several files of a folder at once: reading the same headers for each is
+# most of its work. Not for folders whose files use the same private names throughout, nor for the files below
+# that share a private name with a neighbour.
+set(ringshift_not_united cli drill http import)
+set(ringshift_alone hashing/peers/md5 placement/peers/hashring plan/vectors/cilium plan/vectors/reading
+    plan/vectors/tables proxy/scan resize/mover topology/document_yaml)
+function(ringshift_unite name)
+  if(NOT RINGSHIFT_UNITY OR name IN_LIST ringshift_not_united)
+    return()
+  endif()
+  set_target_properties(rs_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  foreach(file ${ringshift_alone})
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${file}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
+endfunction()
 
 # ringshift_folder(NAME deps...): the static library of src/NAME, from every .cpp in it. `deps` are the
 # folders it may include and the external libraries it uses; tests/layering keeps includes to the same table.
@@ -37,6 +55,10 @@ function(ringshift_folder name)
     PRIVATE ${CMAKE_BINARY_DIR}/generated)
   target_link_libraries(rs_${name} PRIVATE $<BUILD_INTERFACE:ringshift_flags>)
   set_target_properties(rs_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  ringshift_unite(${name})
+  if(RINGSHIFT_SANITIZE AND name IN_LIST ringshift_not_sanitized)
+    target_compile_options(rs_${name} PRIVATE -fno-sanitize=all)
+  endif()
   foreach(dep ${ARGN})
     if(TARGET rs_${dep})
       target_link_libraries(rs_${name} PUBLIC rs_${dep})
