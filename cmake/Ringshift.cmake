@@ -17,6 +17,10 @@ if(RINGSHIFT_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
+if(RINGSHIFT_FUZZ)
+  # All code reports its coverage, or libFuzzer searches blindly. Its main() is linked to the fuzzers alone.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(RINGSHIFT_PROTOCOL_FAULTS)
   add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
 endif()
