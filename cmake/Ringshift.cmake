@@ -19,6 +19,10 @@ if(RINGSHIFT_SANITIZE)
 endif()
 # The command line alone is no place for what sanitizers find, and its options' library takes them long to compile.
 set(ringshift_not_sanitized cli)
+if(RINGSHIFT_FUZZ)
+  # All code reports its coverage, or libFuzzer searches blindly. Its main() is linked to the fuzzers alone.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(RINGSHIFT_PROTOCOL_FAULTS)
   add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
 endif()

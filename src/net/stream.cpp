@@ -4,6 +4,7 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -342,6 +343,11 @@ void Stream::woken() {
   // Through a copy, so that the tail is never both the source and the target.
   const std::string bytes = std::exchange(tail_, {});
   deliver(bytes.data(), bytes.size());
+}
+
+bool Stream::peer_left() const noexcept {
+  pollfd look{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+  return connected_ && ::poll(&look, 1, 0) > 0;
 }
 
 // ---- writing ----

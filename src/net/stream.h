@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/loop.h"
 
@@ -75,6 +76,12 @@ class Stream {
   void pause_reading();
   void resume_reading();
   [[nodiscard]] bool reading() const noexcept { return reading_; }
+
+  // Of an idle stream: what it keeps for its next input is given back. So many bytes.
+  std::size_t rest() { return tail_.empty() ? std::exchange(tail_, {}).capacity() : 0; }
+  // Whether the peer has shut its end, also behind bytes that were not read. One system call; for streams
+  // that do not read.
+  [[nodiscard]] bool peer_left() const noexcept;
 
   // Half-close: once all output has left, tells the peer that no more comes.
   void finish_writing();

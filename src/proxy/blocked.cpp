@@ -76,6 +76,12 @@ void Blocked::open(const Destination& where) {
   connection_ = upstream_->pool().open_private(where.member, session_.resp(), *this);
   connection_->send_untimed(command_for_the_time_left(), *this, 0);
   asked_ = true;
+  if (!forever_) {
+    Worker& worker = session_.worker();
+    if (deadline_ == nullptr) deadline_ = worker.loop().timer([this] { overdue(); });
+    const base::Duration left = std::max<base::Duration>(until_ - worker.loop().now(), base::Duration(0));
+    deadline_->arm(left + worker.options().request_timeout);
+  }
   topology_changed();  // Says whether it may be waited past a snapshot.
 }
 
@@ -130,6 +136,12 @@ void Blocked::on_failure(std::uint64_t, const Failure& failure) {
 
 // Its command's failure was told before; what is left is a connection that broke with nothing under way.
 void Blocked::on_lost(const Failure& failure) { on_failure(0, failure); }
+
+void Blocked::overdue() {
+  if (pulling_) return;  // The dual router has deadlines of its own; open() sets ours anew.
+  const std::string member = connection_->member();
+  on_failure(0, {Failure::Kind::unknown, member, "is silent beyond the command's own timeout"});
+}
 
 void Blocked::abandon() {
   abandoned_ = true;

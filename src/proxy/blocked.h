@@ -6,7 +6,9 @@
 // between the two are not seen.)
 //
 // Ends when the member answers, when the connection breaks (an error to the client), or when the client
-// leaves (the connection is closed, which ends the wait as with Redis).
+// leaves (the connection is closed, which ends the wait as with Redis). A member that is silent beyond the
+// command's own timeout and a request's costs an error as well; without a timeout nobody can tell it from one
+// that has nothing yet.
 #pragma once
 #include <string>
 #include <vector>
@@ -42,6 +44,7 @@ class Blocked final : public Task, private backend::PrivateOwner {
   void open(const Destination& where);
   [[nodiscard]] std::string command_for_the_time_left() const;
   [[nodiscard]] Destination locate(std::string_view& error) const;
+  void overdue();
   void finish(std::string_view answer);
 
   Session& session_;
@@ -52,6 +55,7 @@ class Blocked final : public Task, private backend::PrivateOwner {
   bool in_milliseconds_ = false;
   bool forever_ = false;
   base::TimePoint until_{};
+  std::unique_ptr<net::Timer> deadline_;  // Null when it waits for ever.
   Upstream* upstream_ = nullptr;
   std::unique_ptr<backend::PrivateConnection> connection_;
   bool asked_ = false;

@@ -109,11 +109,9 @@ void FanOut::take(std::string_view raw, const Upstream* from) {
   switch (kind_) {
     case Kind::sum: {
       const auto decoded = protocol::resp::decode(raw);
-      if (decoded && *decoded && (*decoded)->value.type == Value::Type::integer) {
-        number_sum_ += (*decoded)->value.integer;
-      } else if (error_.empty()) {
-        error_ = kBadReply;
-      }
+      const bool fits = decoded && *decoded && (*decoded)->value.type == Value::Type::integer &&
+                        !__builtin_add_overflow(number_sum_, (*decoded)->value.integer, &number_sum_);
+      if (!fits && error_.empty()) error_ = kBadReply;
       return;
     }
     case Kind::concat:

@@ -15,6 +15,8 @@ using protocol::resp::CommandParser;
 
 namespace {
 
+constexpr std::size_t kMaxAnswerBytes = 16U << 10;  // To SCRIPT KILL.
+
 // Whole, so that a script's own error that begins like it is not taken for it.
 constexpr std::string_view kNoScript = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
 
@@ -126,8 +128,15 @@ class KillScript::Asked final : public net::StreamHandler {
       if (line == std::string_view::npos) return 0;
       begin = line + 2;
     }
-    const std::size_t end = bytes.find("\r\n", begin);  // Its answers are lines.
     if (done_) return bytes.size();
+    if (begin == bytes.size()) return begin;
+    // Its answers are lines: +OK, or an error.
+    const bool line = bytes[begin] == '+' || bytes[begin] == '-';
+    const std::size_t end = bytes.find("\r\n", begin);
+    if (!line || (end == std::string_view::npos && bytes.size() - begin > kMaxAnswerBytes)) {
+      static_cast<void>(give_up("its answer was not of the expected form"));
+      return 0;
+    }
     if (end == std::string_view::npos) return begin;
     done_ = true;
     kill_.on_reply(tag_, bytes.substr(begin, end + 2 - begin));  // May destroy *this.

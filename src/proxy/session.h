@@ -48,11 +48,11 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void topology_changed();
 
   // From the worker, for its administration (client_list.cpp, worker_admin.cpp).
-  void every_second(base::TimePoint now);
-  void release();                              // Commands wait no longer: see CLIENT PAUSE.
-  void kill();                                 // Closes at once, answers nothing.
-  bool unblock(bool with_error);               // CLIENT UNBLOCK; false when it does not wait.
-  [[nodiscard]] std::string describe() const;  // A line of CLIENT LIST, without its end.
+  std::size_t every_second(base::TimePoint now);  // Bytes that it gave back.
+  void release();                                 // Commands wait no longer: see CLIENT PAUSE.
+  void kill();                                    // Closes at once, answers nothing.
+  bool unblock(bool with_error);                  // CLIENT UNBLOCK; false when it does not wait.
+  [[nodiscard]] std::string describe() const;     // A line of CLIENT LIST, without its end.
   [[nodiscard]] std::string local_address() const;
   void set_no_evict(bool on) noexcept { no_evict_ = on; }
   [[nodiscard]] bool connected() const noexcept { return stream_ != nullptr; }
@@ -174,6 +174,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void resume_if_caught_up();
   void abandon_tasks();
   void finish();
+  std::size_t rest();
+  void look_whether_stalled(base::TimePoint now);
   void cut(std::string_view why);
   void count_unread();
   void settle_measure();

@@ -13,6 +13,9 @@ using protocol::resp::equals_ignoring_case;
 
 namespace {
 
+constexpr std::chrono::milliseconds kRestAfter{
+    900};  // Of silence. Thousands of idle clients hold no buffers.
+
 // What CLIENT PAUSE WRITE holds up: all that may change a member, or reach other clients.
 bool may_change(const Command& command) {
   static constexpr std::string_view kMay[] = {"eval",    "evalsha",     "exec",         "fcall",   "pfcount",
@@ -109,15 +112,32 @@ void Session::count_unread() {
   counted_unread_ = unread();
 }
 
-void Session::every_second(base::TimePoint now) {
-  if (!stream_ || finished_) return;
+std::size_t Session::rest() {
+  std::size_t kept = slots_.capacity() * sizeof(Slot);
+  for (const Slot& slot : slots_) kept += slot.answer.capacity();
+  std::vector<Slot>().swap(slots_);
+  return kept + parser_.rest() + stream_->rest();
+}
+
+std::size_t Session::every_second(base::TimePoint now) {
+  if (!stream_ || finished_) return 0;
   const Settings& settings = worker_.shared().settings;
   const std::int64_t timeout = settings.timeout.get();
   if (timeout > 0 && in_flight() == 0 && !subscribed() && !held_ && unread() == 0 &&
       now - last_active_ > std::chrono::seconds(timeout)) {
     kill();
-    return;
+    return 0;
   }
+  // It is not read from while it waits, so that it has left must be asked for; else it waits for ever.
+  if (paused_ && (held_ || waits()) && stream_->peer_left()) {
+    on_end();
+    return 0;
+  }
+  look_whether_stalled(now);
+  return stream_ && in_flight() == 0 && now - last_active_ >= kRestAfter ? rest() : 0;
+}
+
+void Session::look_whether_stalled(base::TimePoint now) {
   if (!paused_ || unread() <= worker_.options().max_output_bytes) {
     stalled_since_ = base::TimePoint::max();
     if (paused_) resume_if_caught_up();  // What others held may be gone.
@@ -127,7 +147,8 @@ void Session::every_second(base::TimePoint now) {
     stalled_at_ = stream_->written_bytes();
     stalled_since_ = now;
   } else if (worker_.shared().output_is_full() &&
-             now - stalled_since_ >= std::chrono::seconds(settings.slow_client_timeout.get())) {
+             now - stalled_since_ >=
+                 std::chrono::seconds(worker_.shared().settings.slow_client_timeout.get())) {
     cut("it reads nothing while the answers for all clients are at their bound");
     mark();
     return;

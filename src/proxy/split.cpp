@@ -65,9 +65,7 @@ void Split::on_reply(std::uint64_t tag, std::string_view raw) {
     replies_[tag] = raw;
   } else if (command_.handling == Handling::split_count) {
     std::int64_t n = 0;
-    if (take_header(raw, ':', n)) {
-      sum_ += n;
-    } else if (error_.empty()) {
+    if ((!take_header(raw, ':', n) || __builtin_add_overflow(sum_, n, &sum_)) && error_.empty()) {
       error_ = kBadReply;
     }
   } else if (!raw.starts_with("+OK") && error_.empty()) {

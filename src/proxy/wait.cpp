@@ -50,6 +50,8 @@ class WaitAll::Leg final : public backend::PrivateOwner {
   void unblock(bool with_error) {
     if (!done_) connection_->unblock(with_error);
   }
+  [[nodiscard]] bool done() const noexcept { return done_; }
+  [[nodiscard]] const std::string& member() const noexcept { return connection_->member(); }
   [[nodiscard]] bool has_left() const {
     return upstream_.snapshot().index_of(connection_->member()) == topology::kNoMember;
   }
@@ -72,13 +74,13 @@ void WaitAll::run(Session& session, const CommandParser& arguments) {
   auto owned = std::make_unique<WaitAll>(session, number);
   WaitAll& wait = *owned;
   session.hold_task(number, std::move(owned));
-  wait.start(command);
+  wait.start(command, protocol::resp::blocks(*protocol::resp::find_command("wait"), arguments));
 }
 
 WaitAll::WaitAll(Session& session, std::uint64_t number) : session_(session), number_(number) {}
 WaitAll::~WaitAll() = default;
 
-void WaitAll::start(std::string_view command) {
+void WaitAll::start(std::string_view command, const protocol::resp::Blocks& blocks) {
   for (Upstream* upstream : session_.reach().upstreams()) {
     const std::size_t members = upstream->snapshot().members().size();
     for (topology::MemberIndex member = 0; member < members; ++member) {
@@ -87,6 +89,18 @@ void WaitAll::start(std::string_view command) {
   }
   waiting_ = legs_.size();
   for (const auto& leg : legs_) leg->ask(command);
+  if (blocks.forever) return;
+  Worker& worker = session_.worker();
+  deadline_ = worker.loop().timer([this] { overdue(); });
+  deadline_->arm(blocks.timeout + worker.options().request_timeout);
+}
+
+void WaitAll::overdue() {
+  for (std::size_t tag = 0; tag < legs_.size(); ++tag) {
+    if (legs_[tag]->done()) continue;
+    const std::string member = legs_[tag]->member();
+    return on_failure(tag, {backend::Failure::Kind::unknown, member, "is silent beyond WAIT's own timeout"});
+  }
 }
 
 void WaitAll::on_reply(std::uint64_t tag, std::string_view raw) {

@@ -7,12 +7,15 @@
 // shorter).
 //
 // Ends when all members have answered, or one has failed (an error; but one that leaves the cluster is not
-// asked any more), or the client leaves. The worker's thread.
+// asked any more) or is silent beyond WAIT's own timeout and a request's, or the client leaves. The worker's
+// thread.
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "net/loop.h"
+#include "protocol/resp/command_keys.h"
 #include "proxy/task.h"
 
 namespace ringshift::protocol::resp {
@@ -30,7 +33,7 @@ class WaitAll final : public Task {
 
   WaitAll(Session& session, std::uint64_t number);
   ~WaitAll() override;
-  void start(std::string_view command);
+  void start(std::string_view command, const protocol::resp::Blocks& blocks);
   void abandon() override;
   bool unblock(bool with_error) override;
   void on_reply(std::uint64_t tag, std::string_view raw) override;  // The tag is the member's place.
@@ -39,13 +42,15 @@ class WaitAll final : public Task {
  private:
   class Leg;
   void leg_done();
+  void overdue();
   void finish(std::string_view answer);
 
   Session& session_;
   const std::uint64_t number_;
   std::vector<std::unique_ptr<Leg>> legs_;
   std::size_t waiting_ = 0;
-  std::int64_t smallest_ = -1;  // None yet.
+  std::int64_t smallest_ = -1;            // None yet.
+  std::unique_ptr<net::Timer> deadline_;  // Null when it waits for ever.
 };
 
 }  // namespace ringshift::proxy

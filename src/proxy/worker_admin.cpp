@@ -1,11 +1,18 @@
 #include "proxy/worker_admin.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 
 #include "proxy/session.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
+namespace {
+
+constexpr std::size_t kTrimAfter = 4U << 20;  // Bytes that clients of one worker gave back within a second.
+
+}  // namespace
 
 void WorkerAdmin::count_error(std::string_view reply) {
   const std::string_view word = reply.substr(1, std::min(reply.find_first_of(" \r"), reply.size()) - 1);
@@ -49,7 +56,11 @@ void Worker::unpause_clients() {
 }
 
 void Worker::every_second() {
-  for (const auto& session : sessions_) session->every_second(loop_.now());
+  std::size_t given_back = 0;
+  for (const auto& session : sessions_) given_back += session->every_second(loop_.now());
+  // What many small clients gave back lies between what they keep: the allocator alone would hold it for
+  // ever.
+  if (given_back >= kTrimAfter) ::malloc_trim(0);
   telemetry::Totals totals{};
   counters_.add_to(totals);
   constexpr telemetry::Counter kOfASecond[] = {telemetry::Counter::requests, telemetry::Counter::bytes_in,

@@ -194,7 +194,8 @@ KeysResult xread(const Command& command, const Arguments& arguments, Out& out) {
 // Seconds with a fraction, or milliseconds. What the server would refuse is no number to us either, or a
 // number out of range.
 Blocks wait_of(double milliseconds) {
-  constexpr double kLongest = 1e15;
+  constexpr double kLongest =
+      100.0 * 365 * 86400 * 1000;  // A century: nanoseconds must hold it, added to now.
   Blocks blocks{.may_wait = true};
   if (!(milliseconds > 0) || milliseconds > kLongest) {
     blocks.forever = true;  // 0 is for ever.

@@ -130,6 +130,17 @@ void CommandParser::add(std::size_t offset, std::size_t size) {
   ++count_;
 }
 
+std::size_t CommandParser::rest() {
+  if (state_ != State::command) return 0;  // In the middle of one, or it keeps nothing yet.
+  const std::size_t kept = spans_.capacity() * sizeof(Span) + inline_.capacity();
+  std::vector<Span>().swap(spans_);
+  std::string().swap(inline_);
+  count_ = 0;
+  base_ = nullptr;
+  raw_ = {};
+  return kept;
+}
+
 CommandParser::State CommandParser::parse(std::string_view bytes) {
   if (state_ == State::error) return state_;
   if (state_ == State::command) {

@@ -36,6 +36,8 @@ class CommandParser {
   [[nodiscard]] std::size_t consumed() const noexcept { return state_ == State::command ? pos_ : begin_; }
   // Tells the parser that the caller dropped consumed() bytes during `need_more`.
   void drop_front() noexcept;
+  // Between commands: gives back what it keeps for the next one. So many bytes.
+  std::size_t rest();
   // need_more: how long the buffer must at least become; for reserving space.
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
 
