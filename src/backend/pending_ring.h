@@ -25,6 +25,7 @@ class PendingRing {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
   [[nodiscard]] std::size_t size() const noexcept { return tail_ - head_; }
+  [[nodiscard]] Pending& back() noexcept { return slots_[(tail_ - 1) & (slots_.size() - 1)]; }
   [[nodiscard]] const Pending& front() const noexcept { return slots_[head_ & (slots_.size() - 1)]; }
   Pending pop() noexcept { return slots_[head_++ & (slots_.size() - 1)]; }
 
