@@ -200,12 +200,14 @@ void Connection::broke(std::string_view why) {
   const std::uint64_t whole = served ? written() : 0;
   const bool leaves_orphan = served && !ring_.empty() && ring_.front().end <= whole;
   if (leaves_orphan) add_orphan();
+  const Unwritten unwritten = take_unwritten();
   PendingRing failed;
   failed.swap(ring_);
-  answered_ += failed.size();
-  failed_ += failed.size();
   queue_.clear();
   queue_begin_ = enqueued_ = output_base_ = 0;
+  keep_reads(failed, unwritten);
+  answered_ += failed.size();
+  failed_ += failed.size();
   confirm_token_.reset();
   handshake_.reset();
   framer_.reset();

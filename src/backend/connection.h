@@ -8,7 +8,8 @@
 // holds one entry for each, in order. Invariant: a connection that breaks with commands written and not
 // answered leaves an Orphan with its member, and does so before it connects again.
 //
-// While `down` (an attempt failed since it last served) commands fail at once instead of waiting.
+// While `down` (an attempt failed since it last served) commands fail at once instead of waiting; but for
+// reads that an earlier connection did not write: see retry.cpp.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -199,6 +200,13 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   void serve();
   void expire_queued(base::TimePoint now);
   void broke(std::string_view reason);
+  // retry.cpp
+  struct Unwritten {
+    std::string bytes;
+    std::uint64_t begin = 0;
+  };
+  [[nodiscard]] Unwritten take_unwritten();
+  void keep_reads(PendingRing& failed, const Unwritten& unwritten);
   [[nodiscard]] std::vector<std::uint64_t> orphans_to_kill();
   void forget_killed();
   void add_orphan();
@@ -222,11 +230,12 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   int failed_attempts_ = 0;  // Since it last served.
   PendingRing ring_;
   std::uint64_t answered_ = 0;
-  std::uint64_t failed_ = 0;       // Of those, and of the rejected.
-  std::string queue_;              // Commands that wait for `serving`.
-  std::uint64_t queue_begin_ = 0;  // Where queue_ begins, in the terms of Pending::end.
-  std::uint64_t enqueued_ = 0;     // Where the next command begins.
-  std::uint64_t output_base_ = 0;  // Stream's count at offset 0 of Pending::end (modulo 2^64).
+  std::uint64_t failed_ = 0;            // Of those, and of the rejected.
+  std::string queue_;                   // Commands that wait for `serving`.
+  std::uint64_t queue_begin_ = 0;       // Where queue_ begins, in the terms of Pending::end.
+  std::uint64_t enqueued_ = 0;          // Where the next command begins.
+  std::uint64_t sent_again_until_ = 0;  // Those that end up to here were kept from an earlier connection.
+  std::uint64_t output_base_ = 0;       // Stream's count at offset 0 of Pending::end (modulo 2^64).
   std::unique_ptr<net::Stream> stream_;
   protocol::resp::ReplyFramer framer_;
   std::optional<Handshake> handshake_;
