@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import redis
 
 from differential.resp import encode
 from harness.process import wait_until
@@ -284,3 +285,65 @@ def ok(client):
         return client.set("small", "small")
     except Exception:  # noqa: BLE001 - not yet.
         return False
+
+
+class Registers(threading.Thread):
+    """Writes large values through one proxy and reads them through the other; what was acknowledged last is read."""
+
+    def __init__(self, cluster, number):
+        super().__init__()
+        self.writer, self.reader = cluster.client(number % 2), cluster.client((number + 1) % 2)
+        self.number, self.written, self.refused, self.bad, self.stopping = number, 0, [], [], False
+        self.known = {}
+        self.start()
+
+    def run(self):
+        try:
+            while not self.stopping and not self.bad:
+                self.round(f"large:{self.number}:{self.written % 5}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it.
+            self.bad.append(repr(error))
+
+    def round(self, key):
+        self.written += 1
+        value = b"%s %d " % (key.encode(), self.written) * 120_000  # About 2 MB, a little more each time.
+        try:
+            assert self.writer.set(key, value)
+            self.known[key] = value
+        except redis.ResponseError as error:
+            self.refused.append(str(error))
+            if not str(error).startswith("TRYAGAIN"):
+                raise
+        self.check(key)
+
+    def check(self, key):
+        got = self.reader.get(key)
+        if got != self.known.get(key):
+            self.bad.append(f"{key}: {got and got[:30]!r} instead of {self.known.get(key, b'-')[:30]!r}")
+
+    def finish(self):
+        self.stopping = True
+        self.join()
+        assert not self.bad, self.bad
+        for key in self.known:
+            self.check(key)
+        assert not self.bad, self.bad
+
+
+def test_large_values_keep_their_newest_version_through_growth_and_back(make_cluster):
+    cluster = make_cluster(members=3, proxies=2)
+    slow = {"move_keys_per_second": 400, "move_batch_keys": 10}
+    two = cluster.write_spec(members=["cache-1", "cache-2"], limits=slow)
+    cluster.start(two)
+    cluster.fill(1200)
+    registers = [Registers(cluster, number) for number in range(2)]
+    cluster.resize_start(cluster.write_spec(limits=slow), steps="50,100")
+    grown = [r.written for r in registers]
+    cluster.resize_start(two, steps="50,100")
+    for register in registers:
+        register.finish()
+    print(f"large SETs: {grown} while it grew, {[r.written for r in registers]} in all; refused: "
+          f"{[text for r in registers for text in r.refused]}")
+    assert min(grown) > 10
+    assert sum(len(r.refused) for r in registers) <= 16, "only what a step cuts off"
+    cluster.assert_placed(two)
