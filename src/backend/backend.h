@@ -35,9 +35,41 @@ struct Failure {
   std::string_view reason;  // "timed out after 1000 ms", "Connection refused", ...
 };
 
+// A reply of one large bulk that is on its way, as its connection offers it to whoever takes it in pieces.
+class LargeReply {
+ public:
+  virtual void resume() = 0;  // After a piece that was too much.
+  virtual void forget() = 0;  // The taker is not called any more; what is still to come is dropped.
+
+ protected:
+  ~LargeReply() = default;
+};
+
+// Takes a large reply in pieces. Called from the loop alone, and not any more after the last piece,
+// on_broken() or on_gone(), when the LargeReply is gone, too. May call forget() in on_piece(), but not
+// resume().
+class PieceTaker {
+ public:
+  // The pieces make up the raw reply. False: the next one only after resume().
+  virtual bool on_piece(std::string_view bytes, bool last) = 0;
+  // Commands behind this reply are about to miss their deadline: take the rest as it comes.
+  virtual void hurry() = 0;
+  virtual void on_broken(const Failure& failure) = 0;  // The rest does not come.
+  virtual void on_gone() = 0;                          // Nor here: the pool is being destroyed.
+
+ protected:
+  ~PieceTaker() = default;
+};
+
 // Waits for replies. REQUIRES: outlives its last reply or failure.
 class ReplySink {
  public:
+  // A reply that is a bulk of more than Options::large_reply bytes has begun; `size` is the whole's. Who is
+  // returned gets it in pieces, and the sink hears no more of this command; null: on_reply() when it is
+  // there.
+  virtual PieceTaker* on_large_reply(std::uint64_t /*tag*/, std::size_t /*size*/, LargeReply& /*from*/) {
+    return nullptr;
+  }
   // `raw` is one whole reply as the member sent it; good only during the call.
   virtual void on_reply(std::uint64_t tag, std::string_view raw) = 0;
   virtual void on_failure(std::uint64_t tag, const Failure& failure) = 0;
@@ -73,6 +105,7 @@ class PrivateOwner {
   // be destroyed from in here. Kinds: overloaded (Options::max_private), unsent (it was never ready, or had
   // nothing unanswered), unknown (something it had sent was unanswered).
   virtual void on_lost(const Failure& failure) = 0;
+  virtual void on_drained() {}  // unsent() was not 0, and is.
 
  protected:
   ~PrivateOwner() = default;
@@ -93,6 +126,16 @@ class PrivateConnection : public Backend {
   // A command whose answers are pushes: SUBSCRIBE and its kin in RESP3. An error in reply to it breaks the
   // connection, and on_lost's reason names that error. Does not count as unanswered.
   virtual void send_for_pushes(std::string_view command) = 0;
+
+  // One command in pieces, which leave at once; the member executes it no earlier than after end_command().
+  // Until then it counts as unanswered, and no other may be sent. Its deadline runs from end_command();
+  // before and after, bytes that do not move for request_timeout break the connection. A command that was not
+  // wholly written fails as unsent. REQUIRES: connected() at begin_command(); the owner waits for
+  // on_drained() while unsent() is more than it wants to have queued.
+  virtual void begin_command(ReplySink& sink, std::uint64_t tag) = 0;
+  virtual void add_piece(std::string_view bytes) = 0;
+  virtual void end_command() = 0;
+  [[nodiscard]] virtual std::size_t unsent() const noexcept = 0;
 
   [[nodiscard]] virtual bool lost() const noexcept = 0;
   [[nodiscard]] virtual std::size_t unanswered() const noexcept = 0;
@@ -132,6 +175,14 @@ struct Options {
   std::chrono::milliseconds request_timeout{1000};
   std::size_t max_queued_bytes = 64U << 20;  // Unsent output of one connection.
   std::size_t max_reply_bytes = (512U << 20) + (1U << 20);
+  // A reply of one bulk larger than this is offered in pieces (on_large_reply). From then on its connection
+  // serves nobody else: commands go over a fresh one. Of such connections there are at most max_handed_over;
+  // beyond that, replies are kept until they are whole, as all others are.
+  std::size_t large_reply = 4U << 20;
+  std::size_t max_handed_over = 256;
+  // Before that happens: what is in flight may be executed later than what is sent from then on, so whoever
+  // wants an order has to wait for its answers. May be empty.
+  std::function<void()> on_hand_over;
   std::size_t max_private = 1024;       // Private connections, the idle ones among them.
   std::size_t max_idle_per_member = 8;  // Of those given back.
 };

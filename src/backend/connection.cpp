@@ -38,6 +38,8 @@ Connection::Connection(PoolShared& shared, std::shared_ptr<MemberState> member, 
 
 Connection::~Connection() {
   std::erase(shared_.dirty, this);
+  if (handed_over_) --shared_.handed_over;
+  if (large_taker_ != nullptr) large_taker_->on_gone();
   if (handle_ != nullptr) handle_->forget();
 }
 
@@ -111,12 +113,18 @@ void Connection::flush() {
 
 std::size_t Connection::on_data(std::string_view bytes) {
   std::size_t at = 0;
+  if (large_left_ != 0) [[unlikely]]
+    at = take_large(bytes);
   while (at < bytes.size()) {
     const ReplyFramer::Frame frame = framer_.next(bytes.substr(at));
     if (frame.state != ReplyFramer::State::complete) [[unlikely]] {
       if (frame.state == ReplyFramer::State::broken) {
         broke(std::string("bad reply: ") + framer_.problem());
         return bytes.size();
+      }
+      if (framer_.lone_bulk() > shared_.options.large_reply && begin_large(framer_.lone_bulk())) {
+        at += take_large(bytes.substr(at));
+        break;
       }
       if (bytes.size() - at > shared_.options.max_reply_bytes) {
         broke("a reply is longer than " + std::to_string(shared_.options.max_reply_bytes) + " bytes");
@@ -158,7 +166,9 @@ void Connection::progressed() {
 
 void Connection::check_deadlines(base::TimePoint now) {
   if (is_private()) return check_private_deadlines(now);
-  if (ring_.empty() || ring_.front().sent + shared_.options.request_timeout > now) return;
+  if (large_left_ != 0) return check_large(now);
+  if (ring_.empty() || std::max(ring_.front().sent, large_moved_) + shared_.options.request_timeout > now)
+    return;
   if (state_ != State::serving) return expire_queued(now);
   broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms");
 }
@@ -190,15 +200,20 @@ void Connection::broke(std::string_view why) {
   const std::uint64_t whole = served ? written() : 0;
   const bool leaves_orphan = served && !ring_.empty() && ring_.front().end <= whole;
   if (leaves_orphan) add_orphan();
+  const Unwritten unwritten = take_unwritten();
   PendingRing failed;
   failed.swap(ring_);
-  answered_ += failed.size();
-  failed_ += failed.size();
   queue_.clear();
   queue_begin_ = enqueued_ = output_base_ = 0;
+  keep_reads(failed, unwritten);
+  answered_ += failed.size();
+  failed_ += failed.size();
   confirm_token_.reset();
   handshake_.reset();
   framer_.reset();
+  PieceTaker* const taker = std::exchange(large_taker_, nullptr);
+  large_left_ = 0;
+  large_paused_ = in_pieces_ = false;
   stream_.reset();
   if (is_private()) {
     become_lost(reason);
@@ -214,6 +229,7 @@ void Connection::broke(std::string_view why) {
     down_reason_ = reason;
   }
   if (!is_private()) rest();
+  if (taker != nullptr) taker->on_broken({Failure::Kind::unknown, member_->id, reason});
   while (!failed.empty() && !abandoned_) {  // Abandoned by a sink: its owner wants to hear no more.
     const Pending pending = failed.pop();
     const auto kind = pending.end <= whole ? Failure::Kind::unknown : Failure::Kind::unsent;

@@ -8,7 +8,8 @@
 // holds one entry for each, in order. Invariant: a connection that breaks with commands written and not
 // answered leaves an Orphan with its member, and does so before it connects again.
 //
-// While `down` (an attempt failed since it last served) commands fail at once instead of waiting.
+// While `down` (an attempt failed since it last served) commands fail at once instead of waiting; but for
+// reads that an earlier connection did not write: see retry.cpp.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -82,6 +83,9 @@ struct PoolShared {
   Errands* errands = nullptr;
   std::size_t private_count = 0;  // Private connections that are not lost.
   bool orphans_wait = false;      // For an errand that kills them.
+  std::function<void(Connection&)>
+      replace;                  // A shared one that serves nobody else any more: see large_reply.
+  std::size_t handed_over = 0;  // Of those that are left.
   bool ticking = false;
   bool draining = false;             // Some drain() waits, so progress is worth a look.
   std::unique_ptr<net::Timer> tick;  // Deadlines.
@@ -97,7 +101,7 @@ struct PoolShared {
   }
 };
 
-class Connection final : public Backend, private net::StreamHandler {
+class Connection final : public Backend, private net::StreamHandler, private LargeReply {
  public:
   static constexpr std::size_t kMaxPending = 1U << 20;  // Commands waiting for replies.
   static constexpr std::chrono::milliseconds kFirstBackoff{10};
@@ -118,18 +122,25 @@ class Connection final : public Backend, private net::StreamHandler {
   void drop_queue();
   void retire();  // Answers what it has, then is idle for good.
   [[nodiscard]] bool finished() const noexcept {
-    return is_private() ? abandoned_ && state_ == State::lost : retired_ && ring_.empty();
+    return is_private() ? abandoned_ && state_ == State::lost : retired_ && ring_.empty() && large_left_ == 0;
   }
   [[nodiscard]] bool needs_ticks() const noexcept {
-    if (!is_private()) return !ring_.empty();
+    if (!is_private()) return !ring_.empty() || large_left_ != 0;
     if (state_ != State::serving) return state_ != State::lost;
-    return (!ring_.empty() && ring_.front().sent != kUntimed) || wants_unblock();
+    return (!ring_.empty() && ring_.front().sent != kUntimed) || wants_unblock() || in_pieces_;
   }
 
   // Private connections, for their handle and the pool.
   [[nodiscard]] bool is_private() const noexcept { return use_ != Use::shared; }
   void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag);
   void send_for_pushes(std::string_view command);
+  // in_pieces.cpp
+  void begin_command(ReplySink& sink, std::uint64_t tag);
+  void add_piece(std::string_view bytes);
+  void end_command();
+  [[nodiscard]] std::size_t unsent() const noexcept {
+    return state_ == State::serving ? stream_->queued_bytes() : 0;
+  }
   void own(PrivateHandle& handle);
   void set_exempt(bool exempt);
   void unblock(bool with_error);
@@ -138,6 +149,7 @@ class Connection final : public Backend, private net::StreamHandler {
   [[nodiscard]] bool release();  // Its owner is done with it: true when another may have it.
   void abandon();                // Its owner is gone; settle() closes it.
   void lose_soon(std::string reason, Failure::Kind kind = Failure::Kind::unsent);
+  [[nodiscard]] bool doomed() const noexcept { return doomed_; }
   void settle();  // What abandon(), own() or lose_soon() left to be done. May call the owner.
   [[nodiscard]] bool lost() const noexcept { return state_ == State::lost; }
   [[nodiscard]] bool exempt() const noexcept { return exempt_; }
@@ -163,6 +175,14 @@ class Connection final : public Backend, private net::StreamHandler {
   void on_end() override { broke("the member closed the connection"); }
   void on_closed(std::string_view reason) override { broke(reason); }
   void on_connected() override;
+  void on_drained() override;
+  // in_pieces.cpp
+  [[nodiscard]] bool begin_large(std::size_t size);
+  std::size_t take_large(std::string_view bytes);
+  void resume() override;
+  void forget() override;
+  void check_large(base::TimePoint now);
+  [[nodiscard]] bool pieces_move(base::TimePoint now);
 
   [[nodiscard]] bool admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag);
   void put(std::string_view bytes);
@@ -180,6 +200,13 @@ class Connection final : public Backend, private net::StreamHandler {
   void serve();
   void expire_queued(base::TimePoint now);
   void broke(std::string_view reason);
+  // retry.cpp
+  struct Unwritten {
+    std::string bytes;
+    std::uint64_t begin = 0;
+  };
+  [[nodiscard]] Unwritten take_unwritten();
+  void keep_reads(PendingRing& failed, const Unwritten& unwritten);
   [[nodiscard]] std::vector<std::uint64_t> orphans_to_kill();
   void forget_killed();
   void add_orphan();
@@ -203,11 +230,12 @@ class Connection final : public Backend, private net::StreamHandler {
   int failed_attempts_ = 0;  // Since it last served.
   PendingRing ring_;
   std::uint64_t answered_ = 0;
-  std::uint64_t failed_ = 0;       // Of those, and of the rejected.
-  std::string queue_;              // Commands that wait for `serving`.
-  std::uint64_t queue_begin_ = 0;  // Where queue_ begins, in the terms of Pending::end.
-  std::uint64_t enqueued_ = 0;     // Where the next command begins.
-  std::uint64_t output_base_ = 0;  // Stream's count at offset 0 of Pending::end (modulo 2^64).
+  std::uint64_t failed_ = 0;            // Of those, and of the rejected.
+  std::string queue_;                   // Commands that wait for `serving`.
+  std::uint64_t queue_begin_ = 0;       // Where queue_ begins, in the terms of Pending::end.
+  std::uint64_t enqueued_ = 0;          // Where the next command begins.
+  std::uint64_t sent_again_until_ = 0;  // Those that end up to here were kept from an earlier connection.
+  std::uint64_t output_base_ = 0;       // Stream's count at offset 0 of Pending::end (modulo 2^64).
   std::unique_ptr<net::Stream> stream_;
   protocol::resp::ReplyFramer framer_;
   std::optional<Handshake> handshake_;
@@ -216,7 +244,19 @@ class Connection final : public Backend, private net::StreamHandler {
   // Replaced with each connection, so that an answer to an earlier confirm() finds it gone.
   std::shared_ptr<int> confirm_token_;
 
+  // A reply in pieces: the rest of it comes before anything else.
+  std::size_t large_left_ = 0;         // Bytes that are still to come; 0: there is none.
+  PieceTaker* large_taker_ = nullptr;  // Null: it is dropped.
+  bool large_paused_ = false;
+  bool handed_over_ = false;                         // Counted in PoolShared::handed_over.
+  std::uint64_t large_refused_ = ~std::uint64_t{0};  // Nobody wants the reply with this number in pieces.
+  base::TimePoint large_hurried_at_{};               // Never: it was not.
+  base::TimePoint large_moved_{};  // When the last one moved: no deadline counts from before it.
+
   // Private ones only.
+  bool in_pieces_ = false;          // Since begin_command(), until its answer.
+  std::uint64_t pieces_moved_ = 0;  // written(), as of
+  base::TimePoint pieces_moved_at_{};
   PrivateHandle* handle_ = nullptr;  // Null: it is idle, or abandoned.
   bool abandoned_ = false;
   bool exempt_ = false;

@@ -25,8 +25,14 @@ class PendingRing {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
   [[nodiscard]] std::size_t size() const noexcept { return tail_ - head_; }
+  [[nodiscard]] Pending& back() noexcept { return slots_[(tail_ - 1) & (slots_.size() - 1)]; }
   [[nodiscard]] const Pending& front() const noexcept { return slots_[head_ & (slots_.size() - 1)]; }
   Pending pop() noexcept { return slots_[head_++ & (slots_.size() - 1)]; }
+
+  // Where the command before front() ended; 0 when front() is the first of all, or when that was forgotten.
+  [[nodiscard]] std::uint64_t end_before_front() const noexcept {
+    return size() == slots_.size() ? 0 : slots_[(head_ - 1) & (slots_.size() - 1)].end;
+  }
 
   void push(const Pending& pending) {
     if (size() == slots_.size()) grow();

@@ -25,6 +25,7 @@ class PoolImpl final : public Pool {
       : shared_(loop, std::move(options), look),
         errands_(shared_, [this](std::uint64_t serial) { return find(serial); }) {
     shared_.errands = &errands_;
+    shared_.replace = [this](Connection& connection) { replace(connection); };
     shared_.tick = loop.timer([this] { tick(); });
     shared_.soon = loop.timer([this] { keep_house(); });
   }
@@ -177,6 +178,20 @@ class PoolImpl final : public Pool {
     links.v2 = links.v3 = links.member->shared = nullptr;
   }
 
+  // Its commands of now are still answered; those to come go over a fresh connection.
+  void replace(Connection& connection) {
+    const auto found = links_.find(connection.member().id);
+    if (found == links_.end()) return;
+    if (shared_.options.on_hand_over) shared_.options.on_hand_over();
+    Links& links = found->second;
+    if (links.v2 == &connection) {
+      links.v2 = links.member->shared = make(links, Resp::v2);
+    } else if (links.v3 == &connection) {
+      links.v3 = make(links, Resp::v3);
+    }
+    connection.retire();
+  }
+
   void move_to(Links& links, const std::string& address) {
     const bool had_v3 = links.v3 != nullptr;
     retire(links);
@@ -210,7 +225,7 @@ class PoolImpl final : public Pool {
     }
     shared_.delivering.clear();
     for (std::size_t i = 0; i < connections_.size(); ++i) {
-      if (connections_[i]->is_private()) connections_[i]->settle();
+      if (connections_[i]->is_private() || connections_[i]->doomed()) connections_[i]->settle();
     }
     for (auto& [id, links] : links_) std::erase_if(links.idle, [](const auto* c) { return c->finished(); });
     std::erase_if(connections_, [](const auto& connection) { return connection->finished(); });

@@ -53,7 +53,7 @@ bool Connection::release() {
   // An errand under way might yet unblock what the next owner sends.
   if (connected() && ring_.empty() && !doomed_ && !unblock_asked_ && stream_->queued_bytes() == 0) {
     unblock_until_ = 0;
-    tell_ready_ = false;
+    tell_ready_ = in_pieces_ = false;
     return true;
   }
   abandon();
@@ -117,11 +117,12 @@ void Connection::check_private_deadlines(base::TimePoint now) {
     return broke("not connected within " + std::to_string(limit.count()) + " ms (" +
                  (state_ == State::confirming ? "waiting for the registry" : address_) + ")");
   }
+  if (in_pieces_ && !pieces_move(now)) return;
   if (ring_.empty()) return;
   const base::TimePoint sent = ring_.front().sent;
   if (state_ != State::serving) {
     if (sent + shared_.options.request_timeout <= now) expire_queued(now);
-  } else if (std::max(sent, last_answer_) + shared_.options.request_timeout <= now) {
+  } else if (std::max({sent, last_answer_, pieces_moved_at_}) + shared_.options.request_timeout <= now) {
     broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms");
   }
 }

@@ -44,6 +44,19 @@ class PrivateHandle final : public PrivateConnection {
   void send_for_pushes(std::string_view command) override {
     if (connection_ != nullptr) connection_->send_for_pushes(command);
   }
+  void drained() { owner_.on_drained(); }
+  void begin_command(ReplySink& sink, std::uint64_t tag) override {
+    if (connection_ != nullptr) connection_->begin_command(sink, tag);
+  }
+  void add_piece(std::string_view bytes) override {
+    if (connection_ != nullptr) connection_->add_piece(bytes);
+  }
+  void end_command() override {
+    if (connection_ != nullptr) connection_->end_command();
+  }
+  [[nodiscard]] std::size_t unsent() const noexcept override {
+    return connection_ == nullptr ? 0 : connection_->unsent();
+  }
   [[nodiscard]] bool connected() const noexcept override {
     return connection_ != nullptr && connection_->connected();
   }

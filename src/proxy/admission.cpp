@@ -166,7 +166,7 @@ std::string Session::over_limit(const Command& command) {
     }
   }
   const std::int64_t now = nanoseconds_now();
-  const std::size_t bytes = parser_.raw().size();
+  const std::size_t bytes = parser_.command_bytes();
   for (std::size_t i = 0; i < meters.size(); ++i) {
     std::string error = meters[i]->take(bytes, now);
     if (error.empty()) continue;

@@ -20,6 +20,8 @@ constexpr std::size_t kFirstSlots = 8;
 constexpr std::size_t kIdleSlots = 64;          // An idle client keeps at most so many,
 constexpr std::size_t kIdleAnswerBytes = 1024;  // and of an emptied slot's text so much.
 
+constexpr std::size_t kLargeCommand = 1U << 20;  // It may be passed on before it is all there.
+
 constexpr std::size_t kMaxBehindBlocked = 64U << 10;  // What a client sends behind a command that waits.
 
 constexpr std::chrono::seconds kTlsFailureLogged{1};  // At most one in this time and worker.
@@ -54,16 +56,21 @@ Session::~Session() { worker_.add_unread_output(-static_cast<std::int64_t>(count
 // --- reading ---------------------------------------------------------------------------------------------
 
 std::size_t Session::on_data(std::string_view bytes) {
-  if (closing_) return bytes.size();
+  if (closing_ && upload_ == nullptr) return bytes.size();
   std::size_t used = 0;
   while (used < bytes.size()) {
-    if (congested()) {
-      pause();
-      break;
-    }
     if (alone_ && in_flight() != 0) [[unlikely]] {
+      if (upload_ != nullptr) {
+        used += feed_upload(bytes.substr(used));
+        if (upload_ == nullptr) continue;
+        break;
+      }
       barrier_ = true;
       if (!blocked_ || bytes.size() - used > kMaxBehindBlocked) pause();
+      break;
+    }
+    if (congested()) {
+      pause();
       break;
     }
     alone_ = blocked_ = false;
@@ -71,6 +78,13 @@ std::size_t Session::on_data(std::string_view bytes) {
     if (state == CommandParser::State::need_more) {
       used += parser_.consumed();
       parser_.drop_front();
+      if (parser_.command_bytes() <= kLargeCommand) break;
+      const Large outcome = meet_large(bytes.substr(used));
+      if (outcome == Large::taken) {
+        used += parser_.consumed();
+        continue;
+      }
+      if (outcome == Large::not_now) wait_for_turn();
       break;
     }
     if (state == CommandParser::State::error) {
@@ -79,8 +93,7 @@ std::size_t Session::on_data(std::string_view bytes) {
       closing_ = true;
     } else if (dispatch() == Outcome::not_now) {
       was_admitted_ = guarded_;
-      barrier_ = true;
-      pause();
+      wait_for_turn();
       break;
     } else {
       used += parser_.consumed();
@@ -94,6 +107,12 @@ std::size_t Session::on_data(std::string_view bytes) {
 bool Session::congested() const noexcept {
   return in_flight() >= worker_.options().max_in_flight ||
          (unread() > worker_.options().max_output_bytes && worker_.shared().output_is_full());
+}
+
+// The next command is looked at again when nothing is in flight.
+void Session::wait_for_turn() {
+  barrier_ = true;
+  pause();
 }
 
 void Session::pause() {
@@ -112,12 +131,14 @@ void Session::resume_if_caught_up() {
     stream_->resume_reading();
     return;
   }
+  if (upload_choked()) return;
   const Options& options = worker_.options();
   // Half of the bounds, so that a client at the bound does not switch with every reply.
   const bool caught_up =
-      barrier_ ? in_flight() == 0
-               : in_flight() <= options.max_in_flight / 2 &&
-                     (unread() <= options.max_output_bytes / 2 || !worker_.shared().output_is_full());
+      upload_ != nullptr ? true
+      : barrier_         ? in_flight() == 0
+                         : in_flight() <= options.max_in_flight / 2 &&
+                       (unread() <= options.max_output_bytes / 2 || !worker_.shared().output_is_full());
   if (!caught_up && !closing_) return;
   paused_ = barrier_ = false;
   stream_->resume_reading();
@@ -217,9 +238,11 @@ void Session::advance() {
   while (head_ != tail_ && slot(head_).ready) {
     Slot& next = slot(head_);
     put(next.answer);
+    const bool is_whole = next.task == nullptr;
     if (stream_) stored_bytes_ -= next.answer.size();
     next.answer.clear();
     if (next.answer.capacity() > kIdleAnswerBytes) std::string().swap(next.answer);
+    if (!is_whole) return go_on_pouring();
     next.ready = false;
     ++head_;
   }

@@ -29,6 +29,7 @@
 namespace ringshift::proxy {
 
 class Subscriber;
+class Upload;
 
 class Session final : private net::StreamHandler, private backend::ReplySink {
  public:
@@ -82,6 +83,17 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
     blocked_ = true;
     return take_alone();
   }
+  // From the worker: what is in flight may be overtaken by what is sent from now on.
+  void keep_order() noexcept { alone_ = alone_ || in_flight() != 0; }
+  // session_large.cpp. From an upload:
+  void upload_goes_on() { mark(); }                                 // It can take more.
+  void upload_whole() noexcept { upload_ = nullptr; }               // What comes next is another command.
+  void upload_malformed();                                          // Nothing is read after it.
+  void upload_done(std::uint64_t number, std::string_view answer);  // As task_done().
+  // From a large answer: a piece of the answer to command `number`, its end, or that it breaks off here.
+  [[nodiscard]] bool pour(std::uint64_t number, std::string_view bytes);
+  void end_pour(std::uint64_t number);
+  void break_pour(std::uint64_t number, const backend::Failure& failure);
   // From the transaction. The next command's answer, known at once:
   void answer_now(std::string_view text);
   void refuse(std::string_view error);  // `error` without its line end.
@@ -121,7 +133,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   struct Slot {
     std::string answer;
     std::unique_ptr<Task> task;
-    bool ready = false;
+    bool ready = false;  // With a task: a LargeAnswer, which has begun.
   };
   enum class Outcome : std::uint8_t { done, not_now };
 
@@ -129,8 +141,13 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   std::size_t on_data(std::string_view bytes) override;
   void on_end() override;
   void on_closed(std::string_view reason) override;
-  void on_drained() override { mark(); }
+  void on_drained() override {
+    mark();
+    go_on_pouring();
+  }
   // backend::ReplySink; the tag is number * 2 + (1 for GET).
+  backend::PieceTaker* on_large_reply(std::uint64_t tag, std::size_t size,
+                                      backend::LargeReply& from) override;
   void on_reply(std::uint64_t tag, std::string_view raw) override;
   void on_failure(std::uint64_t tag, const backend::Failure& failure) override;
 
@@ -139,6 +156,14 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] std::string over_limit(const protocol::resp::Command& command);
   void become(const access::User& user);
   void note_refusal(std::string_view reason, std::string_view object, std::string_view user);
+  // session_large.cpp
+  enum class Large : std::uint8_t { more, not_now, taken };
+  Large meet_large(std::string_view bytes);
+  Large look_at_large(std::string_view bytes);
+  Upload& begin_upload(const protocol::resp::CommandParser::UnderWay& so_far);
+  std::size_t feed_upload(std::string_view bytes);
+  [[nodiscard]] bool upload_choked() const noexcept;
+  void go_on_pouring();
   // session_pubsub.cpp
   Outcome dispatch_pubsub(const protocol::resp::Command& command);
   void dispatch_pubsub_query(const protocol::resp::Command& command);
@@ -171,6 +196,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void grow();
   void put(std::string_view text);
   void pause();
+  void wait_for_turn();
   void resume_if_caught_up();
   void abandon_tasks();
   void finish();
@@ -227,8 +253,9 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   std::uint64_t stalled_at_ = 0;                           // Bytes written when it stopped to read,
   base::TimePoint stalled_since_{base::TimePoint::max()};  // if it has.
   std::unique_ptr<Measure> measure_;                       // Null unless commands are measured.
-  std::unique_ptr<Transaction> transaction_;               // Null nearly always.
-  std::unique_ptr<Subscriber> subscriber_;                 // Null unless it has subscribed.
+  Upload* upload_ = nullptr;                  // A command that is passed on while it comes; its slot owns it.
+  std::unique_ptr<Transaction> transaction_;  // Null nearly always.
+  std::unique_ptr<Subscriber> subscriber_;    // Null unless it has subscribed.
   std::string name_;
 };
 

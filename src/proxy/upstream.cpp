@@ -25,6 +25,7 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   pool_options.connect_timeout = options.connect_timeout;
   pool_options.request_timeout = options.request_timeout;
   pool_options.max_queued_bytes = options.max_member_queue_bytes;
+  pool_options.on_hand_over = listeners_.handed_over;
   pool_ = backend::make_pool(loop, pool_options, cluster_.authority != nullptr ? this : nullptr);
   DualRouter::Options dual_options;
   dual_options.request_timeout = options.request_timeout;

@@ -25,6 +25,7 @@ class Upstream final : private backend::Look {
   struct Listeners {                                 // Called on this thread.
     std::function<void()> adopted;                   // A snapshot, before its drain begins.
     std::function<void(topology::Version)> applied;  // Proxy::set_on_applied, for this worker.
+    std::function<void()> handed_over;               // backend::Options::on_hand_over.
   };
   Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
            telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners);

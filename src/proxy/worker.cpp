@@ -72,7 +72,10 @@ void Worker::run() {
     upstreams_.push_back(std::make_unique<Upstream>(
         loop_, shared_.options, shared_.clusters[i], counters_, shared_.pubsub,
         Upstream::Listeners{[this] { topology_changed(); },
-                            [this, i](topology::Version version) { shared_.applied(number_, i, version); }}));
+                            [this, i](topology::Version version) { shared_.applied(number_, i, version); },
+                            [this] {
+                              for (const auto& session : sessions_) session->keep_order();
+                            }}));
   }
   adopt(shared_.rules);
   linger_timer_ = loop_.timer([this] {

@@ -141,6 +141,18 @@ std::size_t CommandParser::rest() {
   return kept;
 }
 
+CommandParser::UnderWay CommandParser::under_way() const noexcept {
+  if (state_ != State::need_more || (step_ != Step::bulk_header && step_ != Step::bulk_body)) return {};
+  return {expected_, count_, step_ == Step::bulk_body ? bulk_size_ + 2 : 0, pos_};
+}
+
+void CommandParser::show(std::string_view bytes) {
+  base_ = bytes.data();
+  raw_ = {};
+  complete_ = count_;
+  if (step_ == Step::bulk_body) add(pos_, std::min(bulk_size_, bytes.size() - pos_));
+}
+
 CommandParser::State CommandParser::parse(std::string_view bytes) {
   if (state_ == State::error) return state_;
   if (state_ == State::command) {

@@ -41,6 +41,27 @@ class CommandParser {
   // need_more: how long the buffer must at least become; for reserving space.
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
 
+  // After need_more, when the caller has dropped the front: how far an array came, for who wants to pass on
+  // the rest without keeping it.
+  struct UnderWay {
+    std::size_t arguments = 0;  // Announced; 0: none yet, or it is an inline command.
+    std::size_t complete = 0;   // Of these are there.
+    std::size_t body_left = 0;  // What the next one still needs from `head` on, its line end included; 0 when
+                                // not even its header is there.
+    std::size_t head = 0;       // Bytes of the front that are understood.
+  };
+  [[nodiscard]] UnderWay under_way() const noexcept;
+  // Lets the arguments of the command under way be seen, with what is there of the next one as the last;
+  // until hide() or the next parse(). REQUIRES: under_way().complete > 0, `bytes` are those of need_more.
+  void show(std::string_view bytes);
+  void hide() noexcept { count_ = complete_; }
+  // The rest of that command goes another way: the next parse() begins with the one behind it.
+  void leave() noexcept { state_ = State::command; }
+  // Bytes of the command; of one under way, those that are known to belong to it.
+  [[nodiscard]] std::size_t command_bytes() const noexcept {
+    return state_ == State::command ? raw_.size() : wanted_;
+  }
+
   // After `command`. There is at least one argument.
   [[nodiscard]] std::size_t argument_count() const noexcept { return count_; }
   [[nodiscard]] std::string_view argument(std::size_t i) const noexcept {
@@ -78,6 +99,7 @@ class CommandParser {
   std::size_t scanned_ = 0;  // No line end between pos_ and here.
   std::size_t wanted_ = 1;
   std::size_t count_ = 0;     // Arguments found.
+  std::size_t complete_ = 0;  // While they are shown: those that are whole.
   std::size_t expected_ = 0;  // Arguments announced.
   std::size_t bulk_size_ = 0;
   std::vector<Span> spans_;

@@ -32,6 +32,8 @@ class ReplyFramer {
   [[nodiscard]] Frame next(std::string_view bytes) noexcept;
 
   void reset() noexcept { *this = ReplyFramer(); }
+  // After State::more: bytes of the whole reply if it is one bulk and its header is there; else 0.
+  [[nodiscard]] std::size_t lone_bulk() const noexcept { return at_ == 0 && left_ == 1 ? bulk_end_ : 0; }
   // Why it is broken, for people.
   [[nodiscard]] const char* problem() const noexcept { return problem_; }
 
