@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/client_flags.h"
+#include "cli/handover.h"
 #include "cli/proxy_config.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
@@ -33,6 +34,8 @@ struct Flags {
   int request_timeout_ms = 1000;
   int connect_timeout_ms = 1000;
   int shutdown_grace_ms = 5000;
+  int drain_timeout_ms = 30000;
+  std::string handover;
   bool verbose = false;
   ConfigFlags config;
   const CLI::App* command = nullptr;
@@ -50,20 +53,34 @@ struct Source {
 // Serves until SIGTERM or SIGINT. Gives the exit status.
 int serve(const Flags& flags, const Source& source) {
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
-  auto started = proxy::Proxy::start(flags.options, source.holder, source.authority);
+  proxy::Options options = flags.options;
+  auto handover = Handover::begin(flags.handover, options);
+  if (!handover) {
+    report(handover.error().message);
+    return kFailed;
+  }
+  auto started = proxy::Proxy::start(options, source.holder, source.authority);
   if (!started) {
     report(started.error().message);
     return kFailed;
   }
   proxy::Proxy& proxy = **started;
   source.on_started(proxy);
+  if (const Status serving = (*handover)->serving(proxy); !serving) {
+    report(serving.error().message);
+    source.on_stopping(proxy);
+    return kFailed;
+  }
   announce_listeners("proxy", proxy.listening());
   while (signals.wait() == SIGHUP) {
     reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
     source.on_hangup(proxy);
   }
+  // Until the last client has gone we follow the topology and acknowledge it, as before.
+  drain(proxy, signals, options, **handover);
   source.on_stopping(proxy);
-  proxy.stop();
+  proxy.stop(std::chrono::milliseconds(0));
+  handover->reset();
   return kDone;
 }
 
@@ -157,9 +174,10 @@ int run_proxy(Flags& flags) {
   flags.options.request_timeout = std::chrono::milliseconds(flags.request_timeout_ms);
   flags.options.connect_timeout = std::chrono::milliseconds(flags.connect_timeout_ms);
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
+  flags.options.drain_timeout = std::chrono::milliseconds(flags.drain_timeout_ms);
   if (configured) {
-    return serve_config(flags.config, {*flags.command, flags.options, flags.spec, flags.registry,
-                                       std::chrono::seconds(flags.wait_seconds), [&flags] {
+    return serve_config(flags.config, {*flags.command, flags.options, flags.handover, flags.spec,
+                                       flags.registry, std::chrono::seconds(flags.wait_seconds), [&flags] {
                                          reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
                                        }});
   }
@@ -202,6 +220,18 @@ void add_proxy(CLI::App& app) {
   command->add_option("--shutdown-grace-ms", flags->shutdown_grace_ms, "Longest wait for answers at the end")
       ->check(CLI::Range(0, 3600000))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--handover", flags->handover,
+          "Takes over from the proxy that serves at this socket, which then drains; with none there an "
+          "ordinary start. We listen there for our own successor")
+      ->type_name("PATH")
+      ->envname("RINGSHIFT_HANDOVER");
+  command
+      ->add_option("--drain-timeout-ms", flags->drain_timeout_ms,
+                   "Longest wait for clients to go once a successor serves")
+      ->check(CLI::Range(0, 86400000))
+      ->capture_default_str();
   add_client_flags(*command, options);
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
@@ -212,6 +242,7 @@ void add_proxy(CLI::App& app) {
       "  ringshift proxy --spec cluster.yaml --tls-listen 0.0.0.0:6390 --tls-cert proxy.pem --tls-key "
       "proxy.key\n"
       "  ringshift proxy --config proxy.yaml --check\n"
+      "  ringshift proxy --config proxy.yaml --handover /run/ringshift/handover.sock\n"
       "  redis-cli -p 6380 set greeting hello");
   command->callback([flags] {
     if (const int status = run_proxy(*flags); status != kDone) throw CLI::RuntimeError(status);

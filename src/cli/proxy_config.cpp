@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/handover.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
@@ -52,6 +53,7 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
   take("--connect-timeout-ms", file.connect_timeout, options.connect_timeout);
   take("--hold-timeout-ms", file.hold_timeout, options.hold_timeout);
   take("--shutdown-grace-ms", file.shutdown_grace, options.shutdown_grace);
+  take("--drain-timeout-ms", file.drain_timeout, options.drain_timeout);
   take("--allow-flush", file.allow_flush, options.allow_flush);
   take("--max-clients", file.max_clients, options.max_clients);
   take("--max-in-flight", file.max_in_flight, options.max_in_flight);
@@ -64,8 +66,8 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
 bool same_process(const ProxyFile& a, const ProxyFile& b) {
   const auto of = [](const ProxyFile& f) {
     return std::tie(f.listen, f.threads, f.id, f.request_timeout, f.connect_timeout, f.hold_timeout,
-                    f.shutdown_grace, f.allow_flush, f.max_clients, f.max_in_flight, f.max_output_bytes,
-                    f.cut_output_bytes, f.max_member_queue_bytes);
+                    f.shutdown_grace, f.drain_timeout, f.handover, f.allow_flush, f.max_clients,
+                    f.max_in_flight, f.max_output_bytes, f.cut_output_bytes, f.max_member_queue_bytes);
   };
   return of(a) == of(b);
 }
@@ -118,6 +120,7 @@ class Service {
     if (!file) return std::unexpected(file.error());
     file_ = std::move(*file);
     merge(beside_.command, file_, beside_.options);
+    if (file_.handover && !given(beside_.command, "--handover")) beside_.handover = *file_.handover;
     for (const ClusterSource& source : file_.clusters) {
       if (!source.registry.empty()) {
         // A new life is a new router: see `ringshift proxy --cluster`.
@@ -132,22 +135,29 @@ class Service {
       served.push_back({source.name, cluster->holder, cluster->router.get()});
       clusters_.push_back(std::move(*cluster));
     }
+    auto handover = Handover::begin(beside_.handover, beside_.options);
+    if (!handover) return std::unexpected(handover.error());
     auto started = proxy::Proxy::start(beside_.options, std::move(served), file_.rules);
+    beside_.options.inherited.reset();
     if (!started) return std::unexpected(started.error());
     proxy_ = std::move(*started);
     for (std::size_t i = 0; i < clusters_.size(); ++i) {
       if (clusters_[i].router) clusters_[i].router->attach(*proxy_, i);
     }
-    return {};
+    handover_ = std::move(*handover);
+    const Status serving = handover_->serving(*proxy_);
+    if (!serving) detach();
+    return serving;
   }
 
   [[nodiscard]] const proxy::Proxy& proxy() const { return *proxy_; }
 
-  void stop() {
-    for (Cluster& cluster : clusters_) {
-      if (cluster.router) cluster.router->detach();
-    }
-    proxy_->stop();
+  // Until the last client has gone we follow the topologies and acknowledge them, as before.
+  void stop(const Signals& signals) {
+    drain(*proxy_, signals, beside_.options, *handover_);
+    detach();
+    proxy_->stop(std::chrono::milliseconds(0));
+    handover_.reset();
   }
 
   // All of it or nothing.
@@ -187,6 +197,12 @@ class Service {
     std::shared_ptr<Holder> holder;
     std::unique_ptr<RegistryRouter> router;  // Null: a static cluster.
   };
+
+  void detach() {
+    for (Cluster& cluster : clusters_) {
+      if (cluster.router) cluster.router->detach();
+    }
+  }
 
   Result<Cluster> open(const ClusterSource& source) const {
     Cluster cluster;
@@ -241,6 +257,7 @@ class Service {
   ProxyFile file_;
   std::vector<Cluster> clusters_;
   std::unique_ptr<proxy::Proxy> proxy_;  // Goes before the routers that it asks.
+  std::unique_ptr<Handover> handover_;
 };
 
 }  // namespace
@@ -278,7 +295,7 @@ int serve_config(const ConfigFlags& flags, BesideConfig beside) {
       base::log(base::LogLevel::error, "proxy: nothing was changed: {}", reloaded.error().message);
     }
   }
-  service.stop();
+  service.stop(signals);
   return kDone;
 }
 

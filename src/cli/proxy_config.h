@@ -26,6 +26,7 @@ struct ConfigFlags {
 struct BesideConfig {
   const CLI::App& command;
   proxy::Options options;
+  std::string handover;
   std::string spec;  // For a file without clusters: one of these.
   RegistryFlags registry;
   std::chrono::seconds patience{30};             // For a registry's first topology.

@@ -57,6 +57,13 @@ int Signals::wait() const {
   return signal;
 }
 
+std::optional<int> Signals::wait_for(std::chrono::milliseconds duration) const {
+  const sigset_t set = set_of(signals_);
+  const timespec limit{.tv_sec = duration.count() / 1000, .tv_nsec = duration.count() % 1000 * 1'000'000};
+  const int signal = sigtimedwait(&set, nullptr, &limit);
+  return signal > 0 ? std::optional(signal) : std::nullopt;
+}
+
 void announce(std::string_view name, std::string_view address) {
   std::printf("ready: %.*s listening on %.*s\n", static_cast<int>(name.size()), name.data(),
               static_cast<int>(address.size()), address.data());

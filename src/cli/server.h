@@ -1,6 +1,8 @@
 // What every server command does: log to standard error, say when it serves, wait for signals.
 #pragma once
+#include <chrono>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,8 @@ class Signals {
  public:
   explicit Signals(std::initializer_list<int> signals);
   [[nodiscard]] int wait() const;  // The next of them.
+  [[nodiscard]] std::optional<int> wait_for(
+      std::chrono::milliseconds duration) const;  // If it comes in time.
 
  private:
   std::vector<int> signals_;

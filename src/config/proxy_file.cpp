@@ -30,7 +30,7 @@ class Parser {
   Result<ProxyFile> parse(const YamlNode& root) {
     if (fields_.map(root, "the file",
                     {"listen", "threads", "id", "timeouts", "bounds", "allow_flush", "protected_mode",
-                     "users", "clusters", "routes", "limits", "tls"})) {
+                     "handover", "users", "clusters", "routes", "limits", "tls"})) {
       process(root);
       timeouts(root);
       bounds(root);
@@ -62,6 +62,9 @@ class Parser {
       file_.threads = fields_.whole(*node, "threads", 0, 256);
     }
     if (const YamlNode* node = fields_.find(root, "id")) file_.id = fields_.text(*node, "id");
+    if (const YamlNode* node = fields_.find(root, "handover")) {
+      file_.handover = resolve(fields_.text(*node, "handover"));
+    }
     if (const YamlNode* node = fields_.find(root, "allow_flush")) {
       file_.allow_flush = fields_.flag(*node, "allow_flush");
     }
@@ -73,13 +76,14 @@ class Parser {
   void timeouts(const YamlNode& root) {
     const YamlNode* node = fields_.find(root, "timeouts");
     if (node == nullptr ||
-        !fields_.map(*node, "timeouts", {"request_ms", "connect_ms", "hold_ms", "shutdown_grace_ms"})) {
+        !fields_.map(*node, "timeouts",
+                     {"request_ms", "connect_ms", "hold_ms", "shutdown_grace_ms", "drain_ms"})) {
       return;
     }
     const auto read = [&](std::string_view name, std::optional<std::chrono::milliseconds>& out) {
       const YamlNode* field = fields_.find(*node, name);
       if (field == nullptr) return;
-      const std::uint64_t least = name == "shutdown_grace_ms" ? 0 : 1;
+      const std::uint64_t least = name == "shutdown_grace_ms" || name == "drain_ms" ? 0 : 1;
       if (const auto value = fields_.whole(*field, name, least, kMaxMilliseconds)) {
         out = std::chrono::milliseconds(*value);
       }
@@ -88,6 +92,7 @@ class Parser {
     read("connect_ms", file_.connect_timeout);
     read("hold_ms", file_.hold_timeout);
     read("shutdown_grace_ms", file_.shutdown_grace);
+    read("drain_ms", file_.drain_timeout);
   }
 
   void bounds(const YamlNode& root) {

@@ -30,8 +30,10 @@ struct ProxyFile {
   std::vector<std::string> listen;
   std::optional<std::uint64_t> threads, max_clients, max_in_flight, max_output_bytes, cut_output_bytes,
       max_member_queue_bytes;
-  std::optional<std::chrono::milliseconds> request_timeout, connect_timeout, hold_timeout, shutdown_grace;
+  std::optional<std::chrono::milliseconds> request_timeout, connect_timeout, hold_timeout, shutdown_grace,
+      drain_timeout;
   std::optional<std::string> id;
+  std::optional<std::string> handover;  // A path, as open() takes it.
   std::optional<bool> allow_flush;
   std::vector<ClusterSource> clusters;  // Empty: the command line says it, and there are no routes.
   proxy::Rules rules;

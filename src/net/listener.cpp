@@ -14,11 +14,13 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/handover.h"
 
 namespace ringshift::net {
 namespace {
 
 constexpr int kBacklog = 4096;  // The kernel caps it at net.core.somaxconn.
+constexpr std::string_view kUnixPrefix = "unix:";
 
 Error failed(std::string_view address, std::string_view step, int error) {
   std::string message =
@@ -64,11 +66,12 @@ struct Listener::Impl {
     fd = listening_fd;
     event_assign(
         &readable, loop.native(), fd, EV_READ | EV_PERSIST,
-        [](evutil_socket_t, short, void* self) { static_cast<Impl*>(self)->accept_ready(); }, this);
+        [](evutil_socket_t, short, void* self) { (void)static_cast<Impl*>(self)->accept_ready(); }, this);
     event_add(&readable, nullptr);
   }
 
-  void accept_ready() {
+  // False when nothing waits any more, or nothing can be accepted for now.
+  bool accept_ready() {
     for (int i = 0; i < kMaxAcceptsPerWakeup; ++i) {
       const int accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0) {
@@ -81,11 +84,12 @@ struct Listener::Impl {
                   kRestAfterExhaustion.count(), std::strerror(errno));
         event_del(&readable);
         rest_over->arm(kRestAfterExhaustion);
-        return;
+        return false;
       }
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
       // Anything else (ECONNABORTED, EPROTO, ...) concerns that one connection alone.
     }
+    return true;
   }
 };
 
@@ -140,11 +144,37 @@ Result<std::unique_ptr<Listener>> Listener::share(Loop& loop, const Listener& ot
   return std::unique_ptr<Listener>(new Listener(std::move(impl)));
 }
 
-std::string Listener::address() const {
-  SocketAddress at;
-  at.size = sizeof(at.storage);
-  if (::getsockname(impl_->fd, reinterpret_cast<sockaddr*>(&at.storage), &at.size) != 0) return "?";
-  return at.text();
+Result<std::unique_ptr<Listener>> Listener::adopt(Loop& loop, Descriptor socket, OnAccept on_accept) {
+  const std::string address = listening_address(socket.get());
+  // The flag belongs to the socket, not to the descriptor, and whoever made it may be a stranger to us.
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return std::unexpected(failed(address, "fcntl", errno));
+  }
+  auto impl = std::make_unique<Impl>(loop, std::move(on_accept));
+  impl->start(socket.release());
+  return std::unique_ptr<Listener>(new Listener(std::move(impl)));
+}
+
+std::string Listener::address() const { return listening_address(impl_->fd); }
+
+Descriptor Listener::duplicate() const { return Descriptor(::fcntl(impl_->fd, F_DUPFD_CLOEXEC, 0)); }
+
+void Listener::own_file(mode_t unix_mode) {
+  const std::string at = address();
+  if (!at.starts_with(kUnixPrefix)) return;
+  impl_->unlink_path = at.substr(kUnixPrefix.size());
+  if (unix_mode != 0) (void)::chmod(impl_->unlink_path.c_str(), unix_mode);
+}
+
+void Listener::leave_to_successor() { impl_->unlink_path.clear(); }
+
+void Listener::accept_the_rest() {
+  // First the file, so that the queue has an end.
+  if (!impl_->unlink_path.empty()) ::unlink(std::exchange(impl_->unlink_path, {}).c_str());
+  for (int accepted = 0; accepted < kBacklog; accepted += kMaxAcceptsPerWakeup) {
+    if (!impl_->accept_ready()) return;
+  }
 }
 
 }  // namespace ringshift::net

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/descriptor.h"
 #include "net/loop.h"
 #include "ringshift/error.h"
 
@@ -35,11 +36,25 @@ class Listener {
   // Accepts from the same socket on another loop.
   [[nodiscard]] static Result<std::unique_ptr<Listener>> share(Loop& loop, const Listener& other,
                                                                OnAccept on_accept);
-  ~Listener();  // Stops listening. A unix socket's file is removed by the listener that open() made.
+  // Accepts from a socket that listens already, as a predecessor process hands it over. Closes `socket` if it
+  // fails.
+  [[nodiscard]] static Result<std::unique_ptr<Listener>> adopt(Loop& loop, Descriptor socket,
+                                                               OnAccept on_accept);
+  // Stops listening. A unix socket's file is removed by the listener that open() made, or own_file().
+  ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   [[nodiscard]] std::string address() const;  // With the actual port: "127.0.0.1:6380".
+  // Another descriptor of the socket. Any thread, while the listener lives.
+  [[nodiscard]] Descriptor duplicate() const;
+
+  // The predecessor is done: a unix socket's file now goes with this listener, and gets `unix_mode`.
+  void own_file(mode_t unix_mode = 0);
+  // Before it is destroyed, so that no connection is lost: another process has the socket and its file, ...
+  void leave_to_successor();
+  // ... or the connections that wait are accepted now; at most as many as the queue holds.
+  void accept_the_rest();
 
  private:
   struct Impl;

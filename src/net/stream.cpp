@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -324,6 +325,12 @@ void Stream::resume_reading() {
   event_active(&events_->wake, EV_READ, 0);
 }
 
+bool Stream::input_waits() const {
+  if (!connected_ || !tail_.empty() || (tls_ && tls_->holds())) return true;
+  int bytes = 0;
+  return ::ioctl(fd_, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 void Stream::woken() {
   if (!close_reason_.empty()) {
     if (fd_ >= 0) {
@@ -356,6 +363,9 @@ void Stream::flush() {
   if (!writable_ || !connected_ || !close_reason_.empty()) return;
   const std::size_t size = out_.size() - out_sent_;
   if (size != 0) {
+    // The goodbye of TLS is a write of its own, which must not come later than the answer: see
+    // finish_writing().
+    if (finish_writing_ && tls_) set_option(fd_, IPPROTO_TCP, TCP_CORK, 1);
     ssize_t sent = send_some(out_.data() + out_sent_, size);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) return close_later(failure(errno));
@@ -382,8 +392,9 @@ ssize_t Stream::send_some(const char* data, std::size_t size) {
   if (tls_) [[unlikely]]
     return tls_->write(data, size);
   ssize_t sent = 0;
+  const int flags = finish_writing_ ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
   do {
-    sent = ::send(fd_, data, size, MSG_NOSIGNAL);
+    sent = ::send(fd_, data, size, flags);
   } while (sent < 0 && errno == EINTR);
   return sent;
 }

@@ -83,7 +83,12 @@ class Stream {
   // that do not read.
   [[nodiscard]] bool peer_left() const noexcept;
 
-  // Half-close: once all output has left, tells the peer that no more comes.
+  // The peer is in the middle of something: bytes are here that the handler has not consumed, or a handshake
+  // is not over. One system call.
+  [[nodiscard]] bool input_waits() const;
+
+  // Half-close: once all output has left, tells the peer that no more comes. Before flush(): in the same
+  // segment as the output's end, so that whoever has read the last answer can already see the end behind it.
   void finish_writing();
 
   [[nodiscard]] int fd() const noexcept { return fd_; }

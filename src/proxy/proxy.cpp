@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -37,6 +38,14 @@ Status check_port_is_free(const std::string& listen) {
                   ": the port is in use; stop the other process or choose another --listen");
 }
 
+// What Listener::address() will tell; "" when it cannot be known.
+std::string bound_address(const std::string& listen) {
+  const auto endpoint = net::parse_endpoint(listen);
+  if (!endpoint || (endpoint->unix_path.empty() && endpoint->port == 0)) return {};
+  const auto addresses = net::resolve(*endpoint);
+  return addresses ? addresses->front().text() : std::string();
+}
+
 bool is_wildcard(const std::string& listen) {
   const auto endpoint = net::parse_endpoint(listen);
   return endpoint && (endpoint->host == "0.0.0.0" || endpoint->host == "::" || endpoint->host == "*");
@@ -57,6 +66,54 @@ struct Proxy::Impl {
   };
   std::mutex applied_mutex;
   std::vector<Applied> applied;  // Of each cluster. Guarded by applied_mutex.
+
+  // Held while the workers' listeners are looked at from elsewhere; `closing`: they may go at any time.
+  mutable std::mutex listeners_mutex;
+  bool closing = false;
+
+  void close_listeners() {
+    const std::lock_guard lock(listeners_mutex);
+    closing = true;
+  }
+
+  [[nodiscard]] std::vector<net::Descriptor> inherited(const std::string& listen) const {
+    if (!shared.options.inherited) return {};
+    const auto found = shared.options.inherited->find(bound_address(listen));
+    if (found == shared.options.inherited->end()) return {};
+    return std::exchange(found->second, {});
+  }
+
+  Status listen() {
+    std::vector<std::pair<const Options::Listen*, std::vector<net::Descriptor>>> taken_over;
+    for (std::size_t l = 0; l < shared.listening.size(); ++l) {
+      Options::Listen& at = shared.listening[l];
+      std::vector<net::Descriptor>& sockets = taken_over.emplace_back(&at, inherited(at.address)).second;
+      const bool is_unix = at.address.starts_with("unix:");
+      if (sockets.empty()) {
+        if (const Status free = check_port_is_free(at.address); !free) return free;
+      }
+      for (std::size_t i = 0; i < workers.size(); ++i) {
+        const bool one_for_all = is_unix && i > 0;
+        const Status listens = i < sockets.size() && !one_for_all
+                                   ? workers[i]->listen_on(at, std::move(sockets[i]))
+                                   : workers[i]->listen(at, one_for_all ? workers[0].get() : nullptr);
+        if (!listens) return listens;
+        // The port that the first one got is the port of all.
+        if (i == 0) at.address = workers[0]->listener(l).address();
+      }
+    }
+    // A predecessor with more threads had more sockets. All accept from them: nobody else would.
+    for (const auto& [at, sockets] : taken_over) {
+      for (const net::Descriptor& socket : sockets) {
+        for (const auto& worker : workers) {
+          if (!socket) break;  // It went to a worker above.
+          if (const Status listens = worker->listen_on(*at, net::duplicate(socket)); !listens) return listens;
+        }
+      }
+    }
+    shared.address = shared.listening[0].address;
+    return {};
+  }
 
   void worker_applied(std::size_t worker, std::size_t cluster, topology::Version version) {
     const std::lock_guard lock(applied_mutex);
@@ -100,7 +157,6 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   std::vector<Options::Listen> listening{{options.listen, options.listen_tls}};
   listening.insert(listening.end(), options.also_listen.begin(), options.also_listen.end());
   for (const Options::Listen& at : listening) {
-    if (const Status free = check_port_is_free(at.address); !free) return std::unexpected(free.error());
     if (at.tls && !options.tls) {
       return fail(ErrorKind::invalid, "listener " + at.address + ": TLS needs a certificate and its key");
     }
@@ -126,21 +182,11 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   self.applied.resize(self.shared.clusters.size());
   for (Impl::Applied& of : self.applied) of.by_worker.resize(self.shared.options.threads);
   for (std::size_t i = 0; i < self.shared.options.threads; ++i) {
-    auto worker = std::make_unique<Worker>(i, self.shared);
-    for (std::size_t l = 0; l < self.shared.listening.size(); ++l) {
-      Options::Listen& at = self.shared.listening[l];
-      const bool is_unix = at.address.starts_with("unix:");
-      const Worker* first = is_unix && i > 0 ? self.workers[0].get() : nullptr;
-      if (const Status listens = worker->listen(at, first); !listens) {
-        return std::unexpected(listens.error());
-      }
-      // The port that the first one got is the port of all.
-      if (i == 0) at.address = worker->listener(l).address();
-    }
-    self.shared.workers.push_back(worker.get());
-    self.workers.push_back(std::move(worker));
-    if (i == 0) self.shared.address = self.shared.listening[0].address;
+    self.workers.push_back(std::make_unique<Worker>(i, self.shared));
+    self.shared.workers.push_back(self.workers.back().get());
   }
+  if (const Status listens = self.listen(); !listens) return std::unexpected(listens.error());
+  if (self.shared.options.inherited) self.shared.options.inherited->clear();  // We do not listen on the rest.
   for (const auto& worker : self.workers) {
     self.threads.emplace_back([&worker = *worker] { worker.run(); });
   }
@@ -171,8 +217,48 @@ void Proxy::set_on_applied(std::function<void(topology::Version)> callback, std:
 
 telemetry::Totals Proxy::stats() const { return impl_->shared.stats(); }
 
-void Proxy::stop() {
-  for (const auto& worker : impl_->workers) worker->post([&worker = *worker] { worker.stop_soon(); });
+// A socket counts once, however many workers accept from it.
+net::ListeningSockets Proxy::sockets() const {
+  net::ListeningSockets sockets;
+  std::set<std::uint64_t> known;
+  const std::lock_guard lock(impl_->listeners_mutex);
+  if (impl_->closing) return sockets;
+  for (const auto& worker : impl_->workers) {
+    for (const auto& listener : worker->listeners()) {
+      net::Descriptor socket = listener->duplicate();
+      if (!socket || !known.insert(net::socket_number(socket.get())).second) continue;
+      sockets[listener->address()].push_back(std::move(socket));
+    }
+  }
+  return sockets;
+}
+
+void Proxy::predecessor_left() {
+  // One worker has the unix sockets' files; see Listener::share().
+  impl_->workers[0]->post([&worker = *impl_->workers[0]] { worker.own_socket_files(); });
+}
+
+void Proxy::drain(base::TimePoint until, std::vector<std::string> passed_on) {
+  impl_->close_listeners();
+  for (const auto& worker : impl_->workers) {
+    worker->post([&worker = *worker, until, passed_on] { worker.drain(until, passed_on); });
+  }
+}
+
+bool Proxy::drained() const noexcept {
+  const Shared& shared = impl_->shared;
+  return shared.draining.load() == impl_->workers.size() && shared.clients.load() == 0;
+}
+
+std::size_t Proxy::clients() const noexcept { return impl_->shared.clients.load(); }
+
+void Proxy::stop() { stop(impl_->shared.options.shutdown_grace); }
+
+void Proxy::stop(std::chrono::milliseconds grace) {
+  impl_->close_listeners();
+  for (const auto& worker : impl_->workers) {
+    worker->post([&worker = *worker, grace] { worker.stop_soon(grace); });
+  }
   for (std::thread& thread : impl_->threads) thread.join();
   impl_->threads.clear();
 }

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "net/handover.h"
 #include "proxy/routes.h"
 #include "proxy/rules.h"
 #include "ringshift/error.h"
@@ -45,6 +47,10 @@ struct Options {
   std::chrono::milliseconds request_timeout{1000};
   std::chrono::milliseconds hold_timeout{10000};  // Longest wait of a command in a resize's HOLD.
   std::chrono::milliseconds shutdown_grace{5000};
+  std::chrono::milliseconds drain_timeout{30000};  // Instead of it when a successor has our listeners.
+  // Of a predecessor, which still accepts from them; start() takes those whose addresses we listen on. Null:
+  // there is none.
+  std::shared_ptr<net::ListeningSockets> inherited;
   std::size_t max_clients = 10000;
   // Refuse clients of other machines while nobody needs a password and we listen on all addresses.
   bool protected_mode = true;
@@ -121,8 +127,25 @@ class Proxy {
 
   [[nodiscard]] telemetry::Totals stats() const;
 
-  // Accepts no more, answers what is in flight (for shutdown_grace at most), closes, joins the threads.
+  // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
+  // thread.
+  [[nodiscard]] net::ListeningSockets sockets() const;
+  // Of Options::inherited: their first owner accepts no more. From now on the files of unix sockets are ours.
+  void predecessor_left();
+
+  // Lets go of the clients without losing an answer: accepts no more, serves on, and closes each connection
+  // where nothing is owed on it and nothing begun. Those that wait or are subscribed are ended shortly before
+  // `until`. `passed_on`: the addresses that a successor accepts from; at all others the connections that
+  // wait are still accepted. Topologies are adopted and acknowledged as ever. May be called again with an
+  // earlier end. Then: wait for drained() or `until`, and stop().
+  void drain(base::TimePoint until, std::vector<std::string> passed_on = {});
+  [[nodiscard]] bool drained() const noexcept;  // No client is left. Any thread.
+  [[nodiscard]] std::size_t clients() const noexcept;
+
+  // Accepts no more, answers what is in flight (for `grace` at most; unless said, shutdown_grace), closes,
+  // joins the threads.
   void stop();
+  void stop(std::chrono::milliseconds grace);
 
  private:
   struct Impl;

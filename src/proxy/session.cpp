@@ -281,6 +281,8 @@ void Session::task_done(std::uint64_t number, std::string_view answer) {
 void Session::end_of_wakeup() {
   marked_ = false;
   if (stream_ && !finished_) {
+    if (leaving_ && owes_nothing()) [[unlikely]]
+      leave();
     stream_->flush();
     if (unread() > output_bound()) cut("it holds more unread answers than allowed");
   }
@@ -310,7 +312,7 @@ void Session::finish() {
   if (finished_) return;
   finished_ = true;
   stream_->finish_writing();
-  worker_.linger();
+  if (!worker_.draining()) worker_.linger();  // Else the draining does it.
 }
 
 void Session::cut(std::string_view why) {

@@ -42,6 +42,9 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void end_of_wakeup();    // Writes; may end in Worker::remove.
   void close_when_done();  // Takes no more commands, answers those it has.
   void linger_over();
+  // session_drain.cpp: again and again while the worker drains. Destroys nothing by itself.
+  enum class DrainStage : std::uint8_t { quiet, any_answer, last_words };
+  void drain(DrainStage stage, base::TimePoint now);
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   void set_index(std::size_t index) noexcept { index_ = index; }
 
@@ -189,6 +192,10 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void send_parts(const protocol::resp::Command& command, std::vector<std::uint32_t> part_of_key);
   [[nodiscard]] bool between_members(Upstream& upstream, const topology::Route& route, std::string_view key);
 
+  // session_drain.cpp
+  [[nodiscard]] bool owes_nothing() const;
+  void leave();
+
   void advance();
   [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return static_cast<std::size_t>(tail_ - head_); }
@@ -240,6 +247,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool blocked_ = false;  // The same for one that may wait long: we go on reading, to see the client leave.
   bool guarded_ = false;  // Every command is to be admitted().
   bool authenticated_ = true;
+  bool leaving_ =
+      false;  // The worker drains: it is closed with the next answer behind which nothing is begun.
   bool was_admitted_ = false;           // The next command has been, and is looked at again.
   const access::User* user_ = nullptr;  // These belong to the worker's rules.
   const Reach* reach_ = nullptr;

@@ -53,15 +53,20 @@ constexpr std::string_view kTooManyClients = "-ERR max number of clients reached
 
 }  // namespace
 
-Worker::Worker(std::size_t number, Shared& shared) : number_(number), shared_(shared) {}
-Worker::~Worker() = default;
-
 Status Worker::listen(const Options::Listen& at, const Worker* first) {
   auto on_accept = [this, tls = at.tls](int fd) { accept(fd, tls); };
   auto listener =
       first != nullptr
           ? net::Listener::share(loop_, first->listener(listeners_.size()), std::move(on_accept))
           : net::Listener::open(loop_, at.address, std::move(on_accept), shared_.options.unix_permissions);
+  if (!listener) return std::unexpected(listener.error());
+  listeners_.push_back(std::move(*listener));
+  return {};
+}
+
+Status Worker::listen_on(const Options::Listen& at, net::Descriptor socket) {
+  auto listener =
+      net::Listener::adopt(loop_, std::move(socket), [this, tls = at.tls](int fd) { accept(fd, tls); });
   if (!listener) return std::unexpected(listener.error());
   listeners_.push_back(std::move(*listener));
   return {};
@@ -183,12 +188,12 @@ void Worker::linger() {
   linger_timer_->arm(kLinger);
 }
 
-void Worker::stop_soon() {
+void Worker::stop_soon(std::chrono::milliseconds grace) {
   if (stopping_) return;
   stopping_ = true;
   listeners_.clear();
   for (const auto& session : sessions_) session->close_when_done();
-  grace_timer_->arm(shared_.options.shutdown_grace);
+  grace_timer_->arm(grace);
 }
 
 }  // namespace ringshift::proxy

@@ -54,6 +54,7 @@ struct Shared {
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> last_client_id{0};
   std::atomic<std::size_t> clients{0};
+  std::atomic<std::size_t> draining{0};  // Workers that accept no more.
   ScanTable scans;
   ScriptCache scripts;
   PubsubCounts pubsub;
@@ -86,6 +87,11 @@ class Worker final {
 
   // Before run(), once for each listener: opens the port, or accepts with `first` (unix sockets).
   [[nodiscard]] Status listen(const Options::Listen& at, const Worker* first);
+  // Before run(): accepts from a socket that listens already.
+  [[nodiscard]] Status listen_on(const Options::Listen& at, net::Descriptor socket);
+  [[nodiscard]] std::span<const std::unique_ptr<net::Listener>> listeners() const noexcept {
+    return listeners_;
+  }
   // By the order of listen().
   [[nodiscard]] const net::Listener& listener(std::size_t index) const { return *listeners_[index]; }
 
@@ -97,7 +103,11 @@ class Worker final {
   [[nodiscard]] bool write_to(std::function<void()> letter);
 
   void adopt_newest();  // Does nothing when the holders have nothing newer.
-  void stop_soon();     // Lets clients finish; run() returns when they have, or at the grace's end.
+  // Lets clients finish; run() returns when they have, or at the grace's end.
+  void stop_soon(std::chrono::milliseconds grace);
+  // worker_drain.cpp: Proxy::drain(), and Proxy::predecessor_left().
+  void drain(base::TimePoint until, const std::vector<std::string>& passed_on);
+  void own_socket_files();
 
   // For sessions.
   [[nodiscard]] std::span<const std::unique_ptr<Upstream>> upstreams() const noexcept { return upstreams_; }
@@ -130,6 +140,7 @@ class Worker final {
   void at_end_of_wakeup(Session& session) { dirty_.push_back(&session); }
   void linger();  // Calls every session's linger_over() within kLinger.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
+  [[nodiscard]] bool draining() const noexcept { return draining_ != nullptr; }
   void remove(Session& session);  // Destroys it.
 
   static constexpr std::chrono::milliseconds kLinger{1000};
@@ -140,6 +151,8 @@ class Worker final {
   void topology_changed();
   void end_of_wakeup();
   void every_second();
+  struct Draining;
+  void drain_step();
 
   const std::size_t number_;
   Shared& shared_;
@@ -155,6 +168,7 @@ class Worker final {
   std::unique_ptr<const Reach> reach_;
   std::map<std::string, std::unique_ptr<const Reach>, std::less<>> user_reach_;
   std::unique_ptr<net::Timer> linger_timer_, grace_timer_;
+  std::unique_ptr<Draining> draining_;
   bool lingering_ = false;
   bool stopping_ = false;
 };
