@@ -1,7 +1,5 @@
 #include "net/listener.h"
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/watch.h"
 
 namespace ringshift::net {
 namespace {
@@ -45,15 +44,15 @@ struct Listener::Impl {
   OnAccept on_accept;
   int fd = -1;
   std::string unlink_path;  // "" unless we made the file.
-  event readable{};
+  Watch watch;
   std::unique_ptr<Timer> rest_over;
 
-  Impl(Loop& l, OnAccept callback) : loop(l), on_accept(std::move(callback)) {
-    rest_over = loop.timer([this] { event_add(&readable, nullptr); });
+  Impl(Loop& l, OnAccept callback) : loop(l), on_accept(std::move(callback)), watch(l) {
+    rest_over = loop.timer([this] { begin(); });
   }
   ~Impl() {
     if (fd < 0) return;
-    event_del(&readable);
+    watch.stop();
     ::close(fd);
     if (!unlink_path.empty()) ::unlink(unlink_path.c_str());
   }
@@ -62,10 +61,12 @@ struct Listener::Impl {
 
   void start(int listening_fd) {
     fd = listening_fd;
-    event_assign(
-        &readable, loop.native(), fd, EV_READ | EV_PERSIST,
-        [](evutil_socket_t, short, void* self) { static_cast<Impl*>(self)->accept_ready(); }, this);
-    event_add(&readable, nullptr);
+    watch.start(fd, [](void* self) { static_cast<Impl*>(self)->accept_ready(); }, nullptr, this);
+    begin();
+  }
+  // The kernel may be out of memory for it, which passes.
+  void begin() {
+    if (!watch.want_read(true)) rest_over->arm(kRestAfterExhaustion);
   }
 
   void accept_ready() {
@@ -79,7 +80,7 @@ struct Listener::Impl {
         base::log(base::LogLevel::warning,
                   "accepting rests for {} ms: {}; raise the limit of open files (ulimit -n)",
                   kRestAfterExhaustion.count(), std::strerror(errno));
-        event_del(&readable);
+        (void)watch.want_read(false);
         rest_over->arm(kRestAfterExhaustion);
         return;
       }
