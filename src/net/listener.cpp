@@ -1,7 +1,5 @@
 #include "net/listener.h"
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +13,7 @@
 #include "base/log.h"
 #include "net/address.h"
 #include "net/handover.h"
+#include "net/watch.h"
 
 namespace ringshift::net {
 namespace {
@@ -47,15 +46,15 @@ struct Listener::Impl {
   OnAccept on_accept;
   int fd = -1;
   std::string unlink_path;  // "" unless we made the file.
-  event readable{};
+  Watch watch;
   std::unique_ptr<Timer> rest_over;
 
-  Impl(Loop& l, OnAccept callback) : loop(l), on_accept(std::move(callback)) {
-    rest_over = loop.timer([this] { event_add(&readable, nullptr); });
+  Impl(Loop& l, OnAccept callback) : loop(l), on_accept(std::move(callback)), watch(l) {
+    rest_over = loop.timer([this] { begin(); });
   }
   ~Impl() {
     if (fd < 0) return;
-    event_del(&readable);
+    watch.stop();
     ::close(fd);
     if (!unlink_path.empty()) ::unlink(unlink_path.c_str());
   }
@@ -64,10 +63,12 @@ struct Listener::Impl {
 
   void start(int listening_fd) {
     fd = listening_fd;
-    event_assign(
-        &readable, loop.native(), fd, EV_READ | EV_PERSIST,
-        [](evutil_socket_t, short, void* self) { (void)static_cast<Impl*>(self)->accept_ready(); }, this);
-    event_add(&readable, nullptr);
+    watch.start(fd, [](void* self) { (void)static_cast<Impl*>(self)->accept_ready(); }, nullptr, this);
+    begin();
+  }
+  // The kernel may be out of memory for it, which passes.
+  void begin() {
+    if (!watch.want_read(true)) rest_over->arm(kRestAfterExhaustion);
   }
 
   // False when nothing waits any more, or nothing can be accepted for now.
@@ -82,7 +83,7 @@ struct Listener::Impl {
         base::log(base::LogLevel::warning,
                   "accepting rests for {} ms: {}; raise the limit of open files (ulimit -n)",
                   kRestAfterExhaustion.count(), std::strerror(errno));
-        event_del(&readable);
+        (void)watch.want_read(false);
         rest_over->arm(kRestAfterExhaustion);
         return false;
       }

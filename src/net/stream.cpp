@@ -1,7 +1,5 @@
 #include "net/stream.h"
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -49,12 +47,6 @@ void set_tcp_options(int fd) {
 
 }  // namespace
 
-struct Stream::Events {
-  event read{};
-  event write{};
-  event wake{};  // Has no descriptor: made active by hand for what must not be reported from inside a method.
-};
-
 struct Stream::Connecting {
   std::string address;
   std::vector<SocketAddress> candidates;
@@ -67,21 +59,25 @@ struct Stream::Connecting {
 };
 
 Stream::Stream(Loop& loop, StreamHandler& handler)
-    : loop_(loop), handler_(handler), events_(std::make_unique<Events>()) {
-  event_assign(
-      &events_->wake, loop_.native(), -1, 0,
-      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->woken(); }, this);
-}
+    : loop_(loop),
+      handler_(handler),
+      watch_(loop),
+      wake_(loop, [](void* self) { static_cast<Stream*>(self)->woken(); }, this) {}
 
 Stream::~Stream() {
   if (destroyed_ != nullptr) *destroyed_ = true;
-  event_del(&events_->wake);
-  if (fd_ >= 0) {
-    event_del(&events_->read);
-    event_del(&events_->write);
-    tls_.reset();  // Says goodbye, so the socket must be open.
-    ::close(fd_);
-  }
+  if (fd_ < 0) return;
+  watch_.stop();
+  tls_.reset();  // Says goodbye, so the socket must be open.
+  ::close(fd_);
+}
+
+void Stream::want_read(bool on) {
+  if (!watch_.want_read(on)) close_later(std::strerror(errno));
+}
+
+void Stream::want_write(bool on) {
+  if (!watch_.want_write(on)) close_later(std::strerror(errno));
 }
 
 std::unique_ptr<Stream> Stream::adopt(Loop& loop, int fd, StreamHandler& handler, const TlsContext* tls,
@@ -149,12 +145,8 @@ void Stream::try_next_address(std::string_view last_failure) {
     const int result = ::connect(fd_, address.get(), address.size);
     if (result == 0 || errno == EINPROGRESS) {
       // A unix socket is connected at once, and is writable at once: both are reported from the loop.
-      event_assign(
-          &events_->write, loop_.native(), fd_, EV_WRITE,
-          [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->connect_ready(); }, this);
-      event_assign(&events_->read, loop_.native(), fd_, EV_READ, nullptr, nullptr);  // For the destructor.
-      event_add(&events_->write, nullptr);
-      return;
+      watch_.start(fd_, nullptr, [](void* self) { static_cast<Stream*>(self)->connect_ready(); }, this);
+      return want_write(true);
     }
     failure = std::strerror(errno);
     ::close(fd_);
@@ -169,7 +161,7 @@ void Stream::connect_ready() {
   socklen_t size = sizeof(error);
   if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) {
-    event_del(&events_->write);
+    watch_.stop();
     ::close(fd_);
     fd_ = -1;
     return try_next_address(std::strerror(error));
@@ -182,35 +174,27 @@ void Stream::connect_ready() {
 
 void Stream::begin_handshake(const TlsContext& tls, std::string_view host) {
   set_tcp_options(fd_);
-  const auto ready = [](evutil_socket_t, short, void* self) {
-    static_cast<Stream*>(self)->handshake_ready();
-  };
-  event_assign(&events_->read, loop_.native(), fd_, EV_READ | EV_PERSIST, ready, this);
-  event_assign(&events_->write, loop_.native(), fd_, EV_WRITE | EV_PERSIST, ready, this);
+  const auto ready = [](void* self) { static_cast<Stream*>(self)->handshake_ready(); };
+  watch_.start(fd_, ready, ready, this);
   tls_ = std::make_unique<TlsSession>(tls, fd_, host);
-  event_add(connecting_->accepted ? &events_->read : &events_->write, nullptr);  // The client speaks first.
+  if (connecting_->accepted) {  // The client speaks first.
+    want_read(true);
+  } else {
+    want_write(true);
+  }
 }
 
 void Stream::handshake_ready() {
   if (!close_reason_.empty()) return;  // Timed out in this very wakeup.
   const TlsSession::Step step = tls_->handshake();
-  if (step == TlsSession::Step::wants_read) {
-    event_del(&events_->write);
-    event_add(&events_->read, nullptr);
-    return;
-  }
-  if (step == TlsSession::Step::wants_write) {
-    event_del(&events_->read);
-    event_add(&events_->write, nullptr);
-    return;
-  }
-  event_del(&events_->read);
-  event_del(&events_->write);
+  want_read(step == TlsSession::Step::wants_read);
+  want_write(step == TlsSession::Step::wants_write);
+  if (step == TlsSession::Step::wants_read || step == TlsSession::Step::wants_write) return;
   if (step == TlsSession::Step::failed) return close_later(tls_->problem());
   const bool accepted = connecting_->accepted;
   connecting_.reset();
   connected();
-  if (tls_->holds()) event_active(&events_->wake, EV_READ, 0);
+  if (tls_->holds()) wake_.ask();
   if (!accepted) return handler_.on_connected();  // May destroy us.
   flush();
 }
@@ -218,13 +202,10 @@ void Stream::handshake_ready() {
 void Stream::connected() {
   set_tcp_options(fd_);
   connected_ = true;
-  event_assign(
-      &events_->read, loop_.native(), fd_, EV_READ | EV_PERSIST,
-      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read_ready(); }, this);
-  event_assign(
-      &events_->write, loop_.native(), fd_, EV_WRITE | EV_PERSIST,
-      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->write_ready(); }, this);
-  if (reading_) event_add(&events_->read, nullptr);
+  watch_.start(
+      fd_, [](void* self) { static_cast<Stream*>(self)->read_ready(); },
+      [](void* self) { static_cast<Stream*>(self)->write_ready(); }, this);
+  if (reading_) want_read(true);
 }
 
 // ---- reading ----
@@ -260,11 +241,10 @@ ssize_t Stream::receive(char* data, std::size_t size) {
 ssize_t Stream::receive_tls(char* data, std::size_t size) {
   const ssize_t got = tls_->read(data, size);
   const int error = errno;
-  if (tls_->read_wants_write()) event_add(&events_->write, nullptr);
+  if (tls_->read_wants_write()) want_write(true);
   if (tls_->holds()) {
-    // No readiness will tell. In the next turn of the loop, so that others and the output have theirs.
-    constexpr timeval kNow{.tv_sec = 0, .tv_usec = 0};
-    event_add(&events_->wake, &kNow);
+    // No readiness will tell. Later, so that the others have their turn first.
+    wake_.ask();
   }
   errno = error;
   return got;
@@ -279,12 +259,12 @@ bool Stream::received(ssize_t size, int error) {
   if (size > 0) return true;
   if (size < 0) {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return false;
-    event_del(&events_->read);
+    want_read(false);
     close_later(failure(error));
     return false;
   }
   ended_ = true;
-  event_del(&events_->read);
+  want_read(false);
   handler_.on_end();  // May destroy us.
   return false;
 }
@@ -313,16 +293,16 @@ void Stream::pause_reading() {
   if (!reading_) return;
   reading_ = false;
   deliver_again_ = false;
-  if (connected_ && !ended_) event_del(&events_->read);
+  if (connected_ && !ended_) want_read(false);
 }
 
 void Stream::resume_reading() {
   if (reading_) return;
   reading_ = true;
   if (!connected_) return;
-  if (!ended_) event_add(&events_->read, nullptr);
+  if (!ended_) want_read(true);
   deliver_again_ = true;
-  event_active(&events_->wake, EV_READ, 0);
+  wake_.ask();
 }
 
 bool Stream::input_waits() const {
@@ -333,10 +313,7 @@ bool Stream::input_waits() const {
 
 void Stream::woken() {
   if (!close_reason_.empty()) {
-    if (fd_ >= 0) {
-      event_del(&events_->read);
-      event_del(&events_->write);
-    }
+    watch_.stop();
     const std::string reason = std::exchange(close_reason_, {});
     return handler_.on_closed(reason);  // May destroy us.
   }
@@ -380,7 +357,7 @@ void Stream::flush() {
         out_sent_ = 0;
       }
       writable_ = false;
-      event_add(&events_->write, nullptr);
+      want_write(true);
       return;
     }
     return_buffer();
@@ -402,7 +379,7 @@ ssize_t Stream::send_some(const char* data, std::size_t size) {
 void Stream::end_output() {
   if (tls_ && !tls_->close_notify()) {
     writable_ = false;
-    event_add(&events_->write, nullptr);
+    want_write(true);
     return;
   }
   (void)::shutdown(fd_, SHUT_WR);
@@ -413,10 +390,10 @@ void Stream::write_ready() {
   flush();
   if (tls_ && tls_->read_wants_write()) {
     tls_->socket_writable();
-    event_active(&events_->wake, EV_READ, 0);
+    wake_.ask();
   }
   if (queued_bytes() != 0 || !writable_ || !close_reason_.empty()) return;
-  event_del(&events_->write);
+  want_write(false);
   handler_.on_drained();  // May destroy us.
 }
 
@@ -429,7 +406,7 @@ void Stream::close_later(std::string_view reason) {
   if (connecting_) connecting_->timeout.reset();
   if (!close_reason_.empty()) return;
   close_reason_ = reason.empty() ? "connection closed" : reason;
-  event_active(&events_->wake, EV_READ, 0);
+  wake_.ask();
 }
 
 void Stream::borrow_buffer() {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "net/loop.h"
+#include "net/watch.h"
 
 namespace ringshift::net {
 
@@ -95,7 +96,6 @@ class Stream {
   [[nodiscard]] std::string peer() const;  // "host:port" for logs.
 
  private:
-  struct Events;
   struct Connecting;
   Stream(Loop& loop, StreamHandler& handler);
   void begin_connect(std::string_view address, std::chrono::milliseconds timeout);
@@ -113,6 +113,8 @@ class Stream {
   void read_into_tail();
   bool received(ssize_t size, int error);
   void deliver(const char* data, std::size_t size);
+  void want_read(bool on);
+  void want_write(bool on);
   void woken();
   void write_ready();
   void close_later(std::string_view reason);
@@ -123,6 +125,8 @@ class Stream {
 
   Loop& loop_;
   StreamHandler& handler_;
+  Watch watch_;
+  Soon wake_;  // For what must not be reported from inside a method.
   int fd_ = -1;
   bool connected_ = false;
   bool reading_ = true;
@@ -134,9 +138,8 @@ class Stream {
   std::uint64_t written_ = 0;
   std::string out_;  // Output; the first out_sent_ bytes have left.
   std::size_t out_sent_ = 0;
-  std::string tail_;          // Input that the handler did not consume.
-  std::string close_reason_;  // Not empty: on_closed is due.
-  std::unique_ptr<Events> events_;
+  std::string tail_;                        // Input that the handler did not consume.
+  std::string close_reason_;                // Not empty: on_closed is due.
   std::unique_ptr<Connecting> connecting_;  // Until the handshake is done, too.
   std::unique_ptr<TlsSession> tls_;         // Null: plain.
 };

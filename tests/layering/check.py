@@ -13,7 +13,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Slow to compile, so a few .cpp files include them and no header does.
 HEAVY = ("nlohmann/", "CLI/", "yaml-cpp/", "spdlog/")
 LIBEVENT = re.compile(r"^(event2/|event\.h$|evhttp\.h$|evdns\.h$)")
-LIBEVENT_FOLDERS = {"net", "http"}
+LIBEVENT_FOLDERS = {"http"}
 HEADERS = {".h", ".hpp", ".hh"}
 SOURCES = HEADERS | {".cpp", ".cc", ".c"}
 
@@ -91,7 +91,7 @@ def check_source(root, table, path):
         if path.suffix in HEADERS and target.startswith(HEAVY):
             yield f"{place}: a header includes {target}: only .cpp files may"
         if LIBEVENT.match(target) and folder not in LIBEVENT_FOLDERS:
-            yield f"{place}: {target} is libevent's: only net and http may name it"
+            yield f"{place}: {target} is libevent's: only http may name it"
         if parts[0] == "include":
             if quoted and first != "ringshift":
                 yield f"{place}: a public header includes {target}: its users have only include/ringshift"
@@ -118,14 +118,14 @@ BROKEN = [
     ("include/ringshift/a.h", '#include "low/b.h"\n', "include/ringshift/a.h:1: a public header includes low/b.h"),
     ("include/ringshift/a.h", "#include <yaml-cpp/yaml.h>\n", "a header includes yaml-cpp/yaml.h"),
     ("cmake/Folders.cmake", "ringshift_folder(low)\n", "'high' is not in cmake/Folders.cmake"),
-    ("tests/layering/layers.txt", "low -> high\nhigh -> low\nside -> low\nnet -> low\n", "by a circle"),
+    ("tests/layering/layers.txt", "low -> high\nhigh -> low\nside -> low\nhttp -> low\n", "by a circle"),
 ]
 SOUND = {
     "cmake/Folders.cmake": "ringshift_folder(low Fmt::fmt)\nringshift_folder(side low)\n"
-                           "ringshift_folder(net low)\nringshift_folder(high side net)\n",
-    "tests/layering/layers.txt": "low -> nothing\nside -> low\nnet -> low\nhigh -> side, net\n",
+                           "ringshift_folder(http low)\nringshift_folder(high side http)\n",
+    "tests/layering/layers.txt": "low -> nothing\nside -> low\nhttp -> low\nhigh -> side, http\n",
     "src/high/ok.cpp": '#include "low/b.h"\n#include <nlohmann/json.hpp>\n#include "ringshift/x.h"\n',
-    "src/net/ok.h": "#include <event2/event.h>\n",
+    "src/http/ok.h": "#include <event2/event.h>\n",
     "src/main.cpp": '#include "high/b.h"\n',
 }
 
