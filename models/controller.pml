@@ -111,9 +111,6 @@ settle:
      hold_then_dual();
      goto dual
 #endif
-#if STAMP_LOSS
-  :: atomic { stamp_step[other(direction)] != step -> set_stamp(other(direction), step, OPEN); goto dual }
-#endif
   fi;
 
 #if ROLLBACK

@@ -1,12 +1,15 @@
 /* What a member does: each of these is atomic there, for Redis runs one command, or one script, at a time. `sent` is
  * the version under which the command was sent. */
 
-/* The stamp's script: not over a later step, nor "open" over this step's "done". */
+/* The stamp's script: not over a later step, nor "open" over this step's "done", or over nothing of this step. */
 inline set_stamp(member, step, gate) {
   if
   :: stamp_step[member] != NO_STAMP && stamp_step[member] > step
 #ifndef TWO_STATE_STAMP
   :: stamp_step[member] == step && stamp_gate[member] == FINAL && gate != FINAL
+#endif
+#ifndef OPEN_OVER_NO_STAMP
+  :: stamp_step[member] != step && gate == OPEN
 #endif
   :: else ->
      stamp_step[member] = step;
@@ -53,7 +56,7 @@ inline do_restore(member, sent, its_token, its_copy, reply) {
   :: else ->
      invariant(8, !pulled);                              /* I8 SealAfterSourceGone: no RESTORE after it */
      invariant(9, its_copy == CURRENT);                   /* I9 FreshToken: the copy is younger than the claim */
-     invariant(10, topology == sent);                          /* I10 GateBeforeNew: none once NEW is published */
+     invariant(10, phase_of(topology) != DONE);            /* I10 GateBeforeNew: none once NEW is published */
      val[member] = its_copy;
      reply = OK
   fi

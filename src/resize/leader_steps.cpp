@@ -346,8 +346,8 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   return {};
 }
 
-// A member that restarted lost its stamp, or brought an old one back from a dump: transfers stop there by
-// themselves, and the slices go back through HOLD.
+// A member that restarted lost its stamp, or brought an old one back from a dump; one that evicts may have
+// lost it, too. Transfers stop there by themselves, and the slices go back through HOLD.
 Status Leader::check_stamps() {
   const Result<bool> good = repair_stamps();
   if (!good) return std::unexpected(good.error());
@@ -355,13 +355,15 @@ Status Leader::check_stamps() {
 }
 
 Status Leader::hold_again() {
-  base::log(LogLevel::warning, "a member restarted during the resize: back through HOLD");
+  base::log(LogLevel::warning, "a member restarted, or lost its stamp, during the resize: back through HOLD");
   Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
   return hold_and_open(hold(*topology_, topology_->resize->active, std::move(*run_ids)));
 }
 
-// False when a member restarted. A stamp that was evicted is set again. At most once a second.
+// False when a member restarted or lost its stamp: to open a gate where nothing says that the step is not
+// over would let a late RESTORE in after NEW (I10). Only a gate that is closed is opened again. At most once
+// a second.
 Result<bool> Leader::repair_stamps() {
   const auto now = std::chrono::steady_clock::now();
   if (now - stamps_checked_at_ < kStampCheck) return true;
@@ -375,6 +377,7 @@ Result<bool> Leader::repair_stamps() {
     if (*stamp == transfer::open_stamp(topology_->fence, member.id)) continue;
     // A leader died between closing the gates and publishing NEW: nothing is left to move.
     if (*stamp == transfer::done_stamp(topology_->fence, member.id)) continue;
+    if (*stamp != transfer::closed_stamp(topology_->fence, member.id)) return false;
     base::log(LogLevel::warning, "member {}: stamp '{}' set again", member.id, *stamp);
     if (Status set = members_.set_stamp(member, topology_->fence, Gate::open); !set) {
       return std::unexpected(set.error());

@@ -118,8 +118,9 @@ Status Members::set_stamp(const Member& member, const topology::Fence& fence, Ga
   const Result<Value> reply = call_raw(member, command);
   if (!reply) return std::unexpected(reply.error());
   if (reply->text == "STALE") {
-    return about(member,
-                 Error{ErrorKind::stale, "has the stamp of a later step: another controller is at work"});
+    return about(member, Error{ErrorKind::stale,
+                               "has the stamp of another step, or lost it: another controller is at work, "
+                               "or the member evicts its keys"});
   }
   return {};
 }

@@ -39,7 +39,8 @@ class Members {
 
   [[nodiscard]] Result<std::string> run_id(const topology::Member& member);
   [[nodiscard]] Result<RunIds> run_ids(const std::vector<topology::Member>& members);
-  // Refused as `stale` when the member has the stamp of a later step, or this step's `done`.
+  // Refused as `stale` when the member has the stamp of a later step, or this step's `done`; and `open` also
+  // when it has none of this step.
   [[nodiscard]] Status set_stamp(const topology::Member& member, const topology::Fence& fence, Gate gate);
   [[nodiscard]] Result<std::string> stamp(const topology::Member& member);  // "" when there is none.
   [[nodiscard]] Result<std::vector<ClientEntry>> clients(const topology::Member& member);

@@ -38,16 +38,18 @@ constexpr std::string_view kDumpScript =
 constexpr std::string_view kSealOwnScript =
     "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
 // A controller that lost its lock while it slept must not put an older stamp over a newer one; nor may a late
-// "open" of the same step open a gate again that was closed for good (I10). DEL comes before SET since a
-// script that has written may go on: so a member at its maxmemory takes the stamp, and a resize away from it,
-// or a rollback, can begin.
+// "open" of the same step open a gate again that was closed for good (I10). So "open" needs this step's stamp
+// before it: where the stamp was evicted, the "done" that stood there is not known. DEL comes before SET
+// since a script that has written may go on: so a member at its maxmemory takes the stamp, and a resize away
+// from it, or a rollback, can begin.
 constexpr std::string_view kStampScript =
-    "local s=redis.call('GET',KEYS[1]) "
+    "local s,opens,ours=redis.call('GET',KEYS[1]),string.find(ARGV[3],'.open.',1,true),false "
     "if s then local e,n,g=string.match(s,'^(%d+)%.(%d+)%.(%a+)%.') "
     "if e then local de,dn=tonumber(e)-tonumber(ARGV[1]),tonumber(n)-tonumber(ARGV[2]) "
     "if de>0 or (de==0 and dn>0) then return 'STALE' end "
     "if de==0 and dn==0 and g=='done' and not string.find(ARGV[3],'.done.',1,true) then return 'STALE' end "
-    "end end "
+    "ours=de==0 and dn==0 end end "
+    "if opens and not ours then return 'STALE' end "
     "redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],ARGV[3]) return 'OK'";
 
 std::string stamp(const topology::Fence& fence, const std::string& member, std::string_view state) {

@@ -63,8 +63,8 @@ void append_restore(std::string& out, std::string_view key, std::string_view sta
 void append_unlink(std::string& out, std::string_view key);
 // `token` is not part of the seal; only a switch that breaks it on purpose looks at it.
 void append_seal(std::string& out, std::string_view key, std::string_view token);
-// Writes the stamp unless the member already has one of a later (epoch, step), or this step's "done": answers
-// OK or STALE.
+// Writes the stamp unless the member already has one of a later (epoch, step), or this step's "done"; "open"
+// only over this step's own "closed" or "open". Answers OK or STALE.
 void append_set_stamp(std::string& out, const topology::Fence& fence, std::string_view stamp);
 
 enum class Claim { claimed, busy, wait, gate, error };

@@ -246,10 +246,12 @@ class DualWorld {
     for (const char* id : {"a", "b"}) ask(id, {"CONFIG", "RESETSTAT"});
   }
   void set_gate(const std::string& id, bool open) {
-    const std::string stamp =
-        open ? transfer::open_stamp(topology.fence, id) : transfer::closed_stamp(topology.fence, id);
     std::string command;
-    transfer::append_set_stamp(command, topology.fence, stamp);
+    transfer::append_set_stamp(command, topology.fence, transfer::closed_stamp(topology.fence, id));
+    ASSERT_EQ(raw(id, command).text, "OK");
+    if (!open) return;
+    command.clear();
+    transfer::append_set_stamp(command, topology.fence, transfer::open_stamp(topology.fence, id));
     ASSERT_EQ(raw(id, command).text, "OK");
   }
 

@@ -268,6 +268,25 @@ TEST_F(ControllerTest, I4ARestartedMemberSendsItsSlicesBackThroughHold) {
   EXPECT_EQ(on_a->call({"DBSIZE"})->integer + on_b->call({"DBSIZE"})->integer - 2 + lost, kKeys);
 }
 
+// I10: NEW evicts its stamp within DUAL. It could have been "done", so its gate is not simply opened again.
+TEST_F(ControllerTest, I10AnEvictedStampSendsItsSlicesBackThroughHold) {
+  start_controller();
+  ASSERT_TRUE(wait([&] { return topology().has_value(); }));
+  start_router();
+  fill();
+  ASSERT_EQ(start(spec({"a", "b"}, 50)), "");
+  ASSERT_TRUE(wait([&] { return status().keys_moved > 5; }));
+  const std::uint64_t step = topology()->fence.step;
+  ASSERT_EQ(b_.command("DEL rs:stamp"), ":1\r\n");
+  ASSERT_TRUE(wait([&] { return topology()->fence.step > step && in_phase(Phase::dual); }));
+  Request rate;
+  rate.action = Request::Action::set_rate;
+  rate.keys_per_second = 100000;
+  ASSERT_EQ(ask(rate), "");
+  ASSERT_TRUE(wait_for("finished"));
+  expect_all_keys_in_place();
+}
+
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)
 // A router that acknowledges PREP and then hangs. With the protocol DUAL has to wait for it (for ever, here);
 // with the switch it is published over its head.

@@ -233,9 +233,11 @@ TEST(Interleaving, I3EpochFenceNoStepOfAnOlderEpochIsLetIn) {
   topology::Fence next = pair.fence;
   ++next.epoch;
   ++next.step;
-  std::string command;
-  append_set_stamp(command, next, open_stamp(next, "new"));
-  ASSERT_EQ(ask_raw(*pair.d, command).text, "OK");
+  for (const std::string& stamp : {closed_stamp(next, "new"), open_stamp(next, "new")}) {
+    std::string command;
+    append_set_stamp(command, next, stamp);
+    ASSERT_EQ(ask_raw(*pair.d, command).text, "OK");
+  }
   EXPECT_EQ(pair.restore("k", t1, copy), Restore::gate);
   EXPECT_EQ(pair.claim("other", pair.tokens.next()), Claim::gate);
   EXPECT_EQ(pair.on_new("k"), "(nil)");
@@ -291,6 +293,24 @@ TEST(Interleaving, I10GateBeforeNewKeepsAnOrphanRestoreOut) {
   ask(*pair.d, {"SET", "k", "new"});
   ask(*pair.d, {"DEL", "k"});
   EXPECT_EQ(pair.set_stamp(open_stamp(pair.fence, "new")).text, "STALE") << "a controller's delayed write";
+  EXPECT_EQ(pair.restore("k", t1, copy), Restore::gate);
+  EXPECT_EQ(pair.on_new("k"), "(nil)") << "a deleted value came back";
+}
+
+// As above, and NEW evicts its stamp before the controller's delayed "open" arrives: nothing on the member
+// says any more that the step is over.
+TEST(Interleaving, I10GateBeforeNewAlsoWhereTheStampWasEvicted) {
+  Pair pair;
+  ask(*pair.s, {"SET", "k", "v"});
+  const std::string t1 = pair.tokens.next();
+  ASSERT_EQ(pair.claim("k", t1), Claim::claimed);
+  const Dump copy = pair.dump("k");
+  ask(*pair.s, {"UNLINK", "k"});
+  ASSERT_EQ(pair.set_stamp(done_stamp(pair.fence, "new")).text, "OK");
+  ask(*pair.d, {"DEL", kStampKey});  // Eviction.
+  EXPECT_EQ(pair.set_stamp(open_stamp(pair.fence, "new")).text, "STALE");
+  ask(*pair.d, {"SET", "k", "new"});
+  ask(*pair.d, {"DEL", "k"});
   EXPECT_EQ(pair.restore("k", t1, copy), Restore::gate);
   EXPECT_EQ(pair.on_new("k"), "(nil)") << "a deleted value came back";
 }

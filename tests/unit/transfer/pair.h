@@ -43,7 +43,10 @@ struct Pair {
   topology::Fence fence{1, 1, {{"old", "run-old"}, {"new", "run-new"}}};
   TokenSource tokens, others;  // R1's and R2's.
 
-  Pair() { set_stamp(open_stamp(fence, "new")); }
+  Pair() {
+    set_stamp(closed_stamp(fence, "new"));
+    set_stamp(open_stamp(fence, "new"));
+  }
 
   Value set_stamp(const std::string& stamp) {
     std::string command;

@@ -284,8 +284,24 @@ TEST(Stamp, ALaterOneIsNeverReplacedByAnEarlierOne) {
 TEST(Stamp, WhatIsNoStampIsReplaced) {
   Pair pair;
   ask(*pair.d, {"SET", kStampKey, "garbage"});
-  EXPECT_EQ(pair.set_stamp(open_stamp(pair.fence, "new")).text, "OK");
-  EXPECT_EQ(ask(*pair.d, {"GET", kStampKey}).text, "1.1.open.run-new");
+  EXPECT_EQ(pair.set_stamp(closed_stamp(pair.fence, "new")).text, "OK");
+  EXPECT_EQ(ask(*pair.d, {"GET", kStampKey}).text, "1.1.closed.run-new");
+}
+
+TEST(Stamp, OpenFollowsThisStepsClosedOnly) {
+  Pair pair;
+  const std::string open = open_stamp(pair.fence, "new");
+  topology::Fence before = pair.fence;
+  before.step = 0;
+  for (const std::string& there : {std::string("garbage"), std::string(), closed_stamp(before, "new")}) {
+    SCOPED_TRACE(there);
+    ask(*pair.d, {"DEL", kStampKey});
+    if (!there.empty()) ask(*pair.d, {"SET", kStampKey, there});
+    EXPECT_EQ(pair.set_stamp(open).text, "STALE");
+    EXPECT_EQ(pair.set_stamp(closed_stamp(pair.fence, "new")).text, "OK");
+    EXPECT_EQ(pair.set_stamp(open).text, "OK");
+    EXPECT_EQ(pair.set_stamp(open).text, "OK") << "once more does no harm";
+  }
 }
 
 TEST(Token, I9FreshTokenForEveryClaimOfEverySource) {
