@@ -140,7 +140,9 @@ std::size_t Connection::on_data(std::string_view bytes) {
     }
     if (state_ != State::serving) [[unlikely]] {
       if (!on_handshake_reply(raw)) return bytes.size();
-      continue;
+      if (state_ != State::serving || at == bytes.size()) continue;
+      broke("it answers before it is asked");  // What waited for the handshake has left just now.
+      return bytes.size();
     }
     if (ring_.empty() || ring_.front().end > written()) [[unlikely]] {
       broke("a reply to nothing: " + std::string(raw.substr(0, std::min<std::size_t>(80, raw.find('\r')))));

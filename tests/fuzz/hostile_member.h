@@ -1,8 +1,9 @@
 // A member that lies: a real member's answers go through it, until it is given a script. Then what it says to
 // commands is the script's bytes. No real server sends garbage, so this one is made by hand.
 //
-// A thread of its own. Thread-safe. Which commands a connection had read when it began to lie is kept, so
-// that each reply it framed can be traced to the command that it stands for.
+// A thread of its own. Thread-safe. Which commands a connection read is kept, so that each reply in its lies
+// can be traced to the command that it stands for; one at the place of a command that was not read may be
+// anybody's.
 #pragma once
 #include <fcntl.h>
 #include <poll.h>
@@ -35,6 +36,8 @@ struct Lies {
 
 class HostileMember {
  public:
+  static constexpr const char* kUntraced = "";  // Stands for every key.
+
   HostileMember(std::string path, std::string real_path)
       : path_(std::move(path)), real_path_(std::move(real_path)) {
     listening_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -72,11 +75,12 @@ class HostileMember {
       wake();
     }
   }
-  // Honest again. Gives the replies that each first key could rightly get.
+  // Honest again. Gives the replies that each key could rightly get.
   std::map<std::string, std::set<std::string>> be_honest() {
     const std::lock_guard lock(mutex_);
     lying_ = false;
     for (One& one : connections_) {
+      if (one.lied) keep_untraced(one);
       if (one.lied || one.swallowed != 0) one.close();
     }
     wake();
@@ -192,7 +196,11 @@ class HostileMember {
       const std::string_view piece = std::string_view(lies_.bytes).substr(at, lies_.piece);
       if (::send(one.fd, piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) one.close();
     }
+    if (lies_.close_after || one.fd < 0) keep_untraced(one);
     if (lies_.close_after) one.close();
+  }
+  void keep_untraced(const One& one) {
+    for (std::size_t i = one.swallowed; i < replies_.size(); ++i) truths_[kUntraced].insert(replies_[i]);
   }
   void relay(One& one) {
     if (one.real < 0) {

@@ -225,8 +225,11 @@ void run(World& world, std::uint8_t what, std::uint8_t how, std::size_t piece, s
   if (question.place == settled) {
     for (const auto& [key, reply] : got) {
       if (is_ours(reply)) continue;
-      const auto own = truths.find(key);
-      if (own != truths.end() && own->second.contains(reply)) continue;
+      const auto may_be = [&](const std::string& of) {
+        const auto known = truths.find(of);
+        return known != truths.end() && known->second.contains(reply);
+      };
+      if (may_be(key) || may_be(HostileMember::kUntraced)) continue;
       found("GET " + key + " got what was not at its place: " + shown(reply));
     }
   }
