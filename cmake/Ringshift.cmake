@@ -31,8 +31,8 @@ endif()
 # most of its work. Not for folders whose files use the same private names throughout, nor for the files below
 # that share a private name with a neighbour.
 set(ringshift_not_united cli drill http import)
-set(ringshift_alone hashing/peers/md5 placement/peers/hashring plan/vectors/cilium plan/vectors/reading
-    plan/vectors/tables proxy/scan resize/mover topology/document_yaml)
+set(ringshift_alone hashing/peers/md5 net/listener net/loop placement/peers/hashring plan/vectors/cilium plan/vectors/reading
+    plan/vectors/tables resize/mover topology/document_yaml)
 function(ringshift_unite name)
   if(NOT RINGSHIFT_UNITY OR name IN_LIST ringshift_not_united)
     return()

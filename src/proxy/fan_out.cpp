@@ -25,8 +25,6 @@ bool is_script(const std::vector<Value>& words, std::string_view subcommand) {
          equals_ignoring_case(words[1].text, subcommand);
 }
 
-constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
-
 // The stamp (RESIZE.md, I4) is not the client's, so it is neither counted nor lost.
 constexpr std::string_view kCount = "return redis.call('dbsize') - redis.call('exists', 'rs:stamp')";
 constexpr std::string_view kFlush =

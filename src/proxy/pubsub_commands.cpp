@@ -12,12 +12,6 @@ namespace ringshift::proxy {
 
 using protocol::resp::Value;
 
-namespace {
-
-constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
-
-}  // namespace
-
 topology::MemberIndex publish_member(const topology::Snapshot& snapshot, std::string_view channel) {
   const topology::Route route = snapshot.route(channel);
   return route.state == topology::KeyState::hold ? route.source : route.member;

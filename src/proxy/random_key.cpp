@@ -18,7 +18,6 @@ constexpr std::string_view kDraw =
     "if not key then return false end "
     "if string.sub(key, 1, 3) ~= 'rs:' then return key end end "
     "return false";
-constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
 
 std::uint64_t random_below(std::uint64_t bound) {
   static thread_local std::mt19937_64 engine{std::random_device{}()};

@@ -12,6 +12,7 @@ namespace ringshift::proxy {
 
 // Whole error replies: "-TRYAGAIN member ...\r\n".
 [[nodiscard]] std::string failure_reply(const backend::Failure& failure);
+inline constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
 
 // Error replies without their line end, for Session::refuse.
 [[nodiscard]] std::string unknown_command(const protocol::resp::CommandParser& command);

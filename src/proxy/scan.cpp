@@ -21,7 +21,6 @@ using protocol::resp::Value;
 namespace {
 
 constexpr std::string_view kBadCursor = "-ERR invalid cursor";
-constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
 
 // As Redis reads a cursor: with strtoul.
 std::optional<std::uint64_t> parse_cursor(std::string_view argument) {

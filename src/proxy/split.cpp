@@ -42,8 +42,6 @@ std::string_view take_element(std::string_view& bytes) {
   return all.substr(0, all.size() - bytes.size());
 }
 
-constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
-
 }  // namespace
 
 void Split::expect(std::size_t parts, std::vector<std::uint32_t> part_of_key) {

@@ -17,7 +17,6 @@ using protocol::resp::Value;
 namespace {
 
 constexpr std::string_view kPing = "*1\r\n$4\r\nPING\r\n";
-constexpr std::string_view kBadReply = "-ERR a member's reply was not of the expected form\r\n";
 
 // PING's answer says nothing; its failure is followed by WAIT's.
 class Ignore final : public backend::ReplySink {
