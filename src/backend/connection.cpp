@@ -64,33 +64,13 @@ void Connection::send_block(std::string_view commands, std::size_t count, ReplyS
   put(commands);
 }
 
-// Whether there is room for all of it; the sink hears it soon if not.
-bool Connection::admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag) {
-  const std::size_t queued = state_ == State::serving ? stream_->queued_bytes() : queue_.size();
-  if (down_) [[unlikely]] {
-    reject(sink, tag, down_kind_, down_reason_);
-    return false;
-  }
-  if (refusing_ || queued + bytes > shared_.options.max_queued_bytes || ring_.size() + count > kMaxPending)
-      [[unlikely]] {
-    refusing_ = true;
-    mark_dirty();  // flush() ends it.
-    reject(sink, tag, Failure::Kind::overloaded,
-           "its queue is full (" + std::to_string(ring_.size()) + " commands, " + std::to_string(queued) +
-               " bytes unsent, limit " + std::to_string(shared_.options.max_queued_bytes) + ")");
-    return false;
-  }
-  return true;
-}
-
-void Connection::put(std::string_view bytes) {
-  if (state_ == State::serving) {
-    stream_->append(bytes);
-    mark_dirty();
-  } else {
-    queue_.append(bytes);
-  }
-  if (!shared_.ticking) shared_.start_ticking();
+[[gnu::noinline]] void Connection::turn_away(std::size_t queued, ReplySink& sink, std::uint64_t tag) {
+  if (down_) return reject(sink, tag, down_kind_, down_reason_);
+  refusing_ = true;
+  mark_dirty();  // flush() ends it.
+  reject(sink, tag, Failure::Kind::overloaded,
+         "its queue is full (" + std::to_string(ring_.size()) + " commands, " + std::to_string(queued) +
+             " bytes unsent, limit " + std::to_string(shared_.options.max_queued_bytes) + ")");
 }
 
 void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason) {
@@ -99,8 +79,7 @@ void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, 
   shared_.deferred.push_back({this, &sink, tag, kind, member_, std::move(reason)});
 }
 
-void Connection::mark_dirty() {
-  if (dirty_) return;
+[[gnu::noinline]] void Connection::become_dirty() {
   dirty_ = true;
   shared_.dirty.push_back(this);
 }
@@ -116,7 +95,7 @@ std::size_t Connection::on_data(std::string_view bytes) {
   if (large_left_ != 0) [[unlikely]]
     at = take_large(bytes);
   while (at < bytes.size()) {
-    const ReplyFramer::Frame frame = framer_.next(bytes.substr(at));
+    const ReplyFramer::Frame frame = framer_.next({bytes.data() + at, bytes.size() - at});
     if (frame.state != ReplyFramer::State::complete) [[unlikely]] {
       if (frame.state == ReplyFramer::State::broken) {
         broke(std::string("bad reply: ") + framer_.problem());
@@ -132,7 +111,7 @@ std::size_t Connection::on_data(std::string_view bytes) {
       }
       break;
     }
-    const std::string_view raw = bytes.substr(at, frame.size);
+    const std::string_view raw(bytes.data() + at, frame.size);
     at += frame.size;
     if (frame.push) [[unlikely]] {  // Out of band.
       if (handle_ != nullptr) handle_->pushed(raw);

@@ -24,6 +24,7 @@
 #include "backend/backend.h"
 #include "backend/handshake.h"
 #include "backend/pending_ring.h"
+#include "base/append.h"
 #include "net/stream.h"
 #include "protocol/resp/reply_framer.h"
 
@@ -186,6 +187,8 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
 
   [[nodiscard]] bool admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag);
   void put(std::string_view bytes);
+  void become_dirty();
+  void turn_away(std::size_t queued, ReplySink& sink, std::uint64_t tag);
   void reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason);
   void check_private_deadlines(base::TimePoint now);
   void become_lost(const std::string& reason);
@@ -268,5 +271,33 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   base::TimePoint opened_{};
   base::TimePoint last_answer_{};  // A deadline does not count from before it.
 };
+
+// ---- what every command passes ----
+
+inline void Connection::mark_dirty() {
+  if (!dirty_) become_dirty();
+}
+
+// Whether there is room for all of it; the sink hears it soon if not.
+[[gnu::always_inline]] inline bool Connection::admit(std::size_t bytes, std::size_t count, ReplySink& sink,
+                                                     std::uint64_t tag) {
+  const std::size_t queued = state_ == State::serving ? stream_->queued_bytes() : queue_.size();
+  if (!down_ && !refusing_ && queued + bytes <= shared_.options.max_queued_bytes &&
+      ring_.size() + count <= kMaxPending) [[likely]]
+    return true;
+  turn_away(queued, sink, tag);
+  return false;
+}
+
+[[gnu::always_inline]] inline void Connection::put(std::string_view bytes) {
+  if (state_ == State::serving) [[likely]] {
+    base::append(stream_->output(), bytes);
+    mark_dirty();
+  } else {
+    base::append(queue_, bytes);
+  }
+  if (!shared_.ticking) [[unlikely]]
+    shared_.start_ticking();
+}
 
 }  // namespace ringshift::backend

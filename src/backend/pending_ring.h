@@ -25,40 +25,44 @@ class PendingRing {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
   [[nodiscard]] std::size_t size() const noexcept { return tail_ - head_; }
-  [[nodiscard]] Pending& back() noexcept { return slots_[(tail_ - 1) & (slots_.size() - 1)]; }
-  [[nodiscard]] const Pending& front() const noexcept { return slots_[head_ & (slots_.size() - 1)]; }
-  Pending pop() noexcept { return slots_[head_++ & (slots_.size() - 1)]; }
+  [[nodiscard]] Pending& back() noexcept { return slots_[(tail_ - 1) & mask_]; }
+  [[nodiscard]] const Pending& front() const noexcept { return slots_[head_ & mask_]; }
+  Pending pop() noexcept { return slots_[head_++ & mask_]; }
 
   // Where the command before front() ended; 0 when front() is the first of all, or when that was forgotten.
   [[nodiscard]] std::uint64_t end_before_front() const noexcept {
-    return size() == slots_.size() ? 0 : slots_[(head_ - 1) & (slots_.size() - 1)].end;
+    return size() == slots_.size() ? 0 : slots_[(head_ - 1) & mask_].end;
   }
 
   void push(const Pending& pending) {
-    if (size() == slots_.size()) grow();
-    slots_[tail_++ & (slots_.size() - 1)] = pending;
+    if (size() > mask_ || slots_.empty()) [[unlikely]]
+      grow();
+    slots_[tail_++ & mask_] = pending;
   }
   // All replies and failures that are due go to `sink` instead.
   void redirect(ReplySink& sink) noexcept {
-    for (std::size_t i = head_; i != tail_; ++i) slots_[i & (slots_.size() - 1)].sink = &sink;
+    for (std::size_t i = head_; i != tail_; ++i) slots_[i & mask_].sink = &sink;
   }
   void swap(PendingRing& other) noexcept {
     slots_.swap(other.slots_);
+    std::swap(mask_, other.mask_);
     std::swap(head_, other.head_);
     std::swap(tail_, other.tail_);
   }
 
  private:
-  void grow() {
+  [[gnu::noinline]] void grow() {
     std::vector<Pending> bigger(slots_.empty() ? 64 : slots_.size() * 2);
     std::size_t count = 0;
     while (!empty()) bigger[count++] = pop();
     slots_.swap(bigger);
+    mask_ = slots_.size() - 1;
     head_ = 0;
     tail_ = count;
   }
 
   std::vector<Pending> slots_;
+  std::size_t mask_ = 0;             // slots_.size() - 1, once there are any.
   std::size_t head_ = 0, tail_ = 0;  // Only grow; the slot is the value modulo the size.
 };
 

@@ -63,9 +63,9 @@ class PoolImpl final : public Pool {
 
   Backend& at(topology::MemberIndex member, Resp resp) override {
     Links& links = *table_[member];
-    if (resp == Resp::v2) return *links.v2;
-    if (links.v3 == nullptr) links.v3 = make(links, Resp::v3);
-    return *links.v3;
+    if (resp == Resp::v2) [[likely]]
+      return *links.v2;
+    return v3_of(links);
   }
 
   void drain(std::function<void()> done) override {
@@ -134,6 +134,10 @@ class PoolImpl final : public Pool {
     std::unordered_map<std::uint64_t, std::uint64_t> waits_for;  // Serial -> commands to be answered.
   };
 
+  [[gnu::noinline]] Connection& v3_of(Links& links) {
+    if (links.v3 == nullptr) links.v3 = make(links, Resp::v3);
+    return *links.v3;
+  }
   Connection* make(const Links& links, Resp resp, Connection::Use use = Connection::Use::shared) {
     connections_.push_back(
         std::make_unique<Connection>(shared_, links.member, links.address, resp, next_serial_++, use));

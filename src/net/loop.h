@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "net/buffers.h"
 
 namespace ringshift::net {
 
@@ -44,9 +45,11 @@ class Loop {
  private:
   friend class Watch;
   friend class Soon;
+  friend class Stream;
   struct Impl;
   base::TimePoint read_clock() const noexcept;
 
+  Buffers buffers_;
   mutable bool now_known_ = false;
   mutable base::TimePoint now_;
   std::unique_ptr<Impl> impl_;

@@ -18,20 +18,12 @@
 namespace ringshift::net {
 namespace {
 
-constexpr std::size_t kReadSize = 64U << 10;         // Most that one wakeup reads into the shared buffer.
-constexpr std::size_t kSmallTail = 16U << 10;        // A tail up to this is copied in front of the next read.
-constexpr std::size_t kBigReadSize = 1U << 20;       // Most that one wakeup reads onto a bigger tail.
-constexpr std::size_t kNewBuffer = 16U << 10;        // Output buffers begin with this...
-constexpr std::size_t kMaxPooledBuffer = 64U << 10;  // ...and bigger ones are given back to the heap.
-constexpr std::size_t kMaxPooledBuffers = 64;        // Per thread.
+constexpr std::size_t kReadSize = 64U << 10;    // Most that one wakeup reads into the shared buffer.
+constexpr std::size_t kSmallTail = 16U << 10;   // A tail up to this is copied in front of the next read.
+constexpr std::size_t kBigReadSize = 1U << 20;  // Most that one wakeup reads onto a bigger tail.
 
 // Room for a small tail and what is read after it. In the thread's zero pages until the first read.
 thread_local char shared_input[kSmallTail + kReadSize];
-
-std::vector<std::string>& free_buffers() {
-  thread_local std::vector<std::string> buffers;
-  return buffers;
-}
 
 void set_option(int fd, int level, int name, int value) {
   (void)::setsockopt(fd, level, name, &value, sizeof(value));  // Fails on unix sockets, which need none.
@@ -66,6 +58,7 @@ Stream::Stream(Loop& loop, StreamHandler& handler)
 
 Stream::~Stream() {
   if (destroyed_ != nullptr) *destroyed_ = true;
+  if (out_ != nullptr) loop_.buffers_.give_back(std::move(out_));
   if (fd_ < 0) return;
   watch_.stop();
   tls_.reset();  // Says goodbye, so the socket must be open.
@@ -212,9 +205,12 @@ void Stream::connected() {
 
 void Stream::read_ready() {
   if (tail_.size() > kSmallTail) return read_into_tail();
-  std::memcpy(shared_input, tail_.data(), tail_.size());
-  const ssize_t size = receive(shared_input + tail_.size(), kReadSize);
-  if (received(size, errno)) deliver(shared_input, tail_.size() + static_cast<std::size_t>(size));
+  const std::size_t old = tail_.size();
+  if (old != 0) std::memcpy(shared_input, tail_.data(), old);
+  const ssize_t size = receive(shared_input + old, kReadSize);
+  if (size <= 0) [[unlikely]]
+    return nothing_received(size, errno);
+  deliver(shared_input, old + static_cast<std::size_t>(size));
 }
 
 // A big value in parts: read to where it lies, so that each byte is copied once.
@@ -229,7 +225,8 @@ void Stream::read_into_tail() {
     error = errno;
     return old + (size > 0 ? static_cast<std::size_t>(size) : 0);
   });
-  if (received(size, error)) deliver(tail_.data(), tail_.size());
+  if (size <= 0) return nothing_received(size, error);
+  deliver(tail_.data(), tail_.size());
 }
 
 ssize_t Stream::receive(char* data, std::size_t size) {
@@ -254,19 +251,16 @@ std::string Stream::failure(int error) const {
   return tls_ && !tls_->problem().empty() ? tls_->problem() : std::strerror(error);
 }
 
-// Whether there are new bytes; reports the end of the stream and errors.
-bool Stream::received(ssize_t size, int error) {
-  if (size > 0) return true;
+// The end of the stream, an error, or nothing at all.
+void Stream::nothing_received(ssize_t size, int error) {
   if (size < 0) {
-    if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return false;
+    if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return;
     want_read(false);
-    close_later(failure(error));
-    return false;
+    return close_later(failure(error));
   }
   ended_ = true;
   want_read(false);
   handler_.on_end();  // May destroy us.
-  return false;
 }
 
 // `data` is the shared buffer or the tail itself.
@@ -277,15 +271,19 @@ void Stream::deliver(const char* data, std::size_t size) {
   if (destroyed) return;
   destroyed_ = nullptr;
   if (used == size) {
-    if (tail_.capacity() > kSmallTail) {
-      std::string().swap(tail_);
-    } else {
-      tail_.clear();
-    }
+    if (!tail_.empty()) drop_tail();
   } else if (data == tail_.data()) {
     tail_.erase(0, used);
   } else {
     tail_.assign(data + used, size - used);
+  }
+}
+
+void Stream::drop_tail() {
+  if (tail_.capacity() > kSmallTail) {
+    std::string().swap(tail_);
+  } else {
+    tail_.clear();
   }
 }
 
@@ -338,29 +336,29 @@ bool Stream::peer_left() const noexcept {
 
 void Stream::flush() {
   if (!writable_ || !connected_ || !close_reason_.empty()) return;
-  const std::size_t size = out_.size() - out_sent_;
-  if (size != 0) {
+  if (const std::size_t size = queued_bytes(); size != 0) {
     // The goodbye of TLS is a write of its own, which must not come later than the answer: see
     // finish_writing().
     if (finish_writing_ && tls_) set_option(fd_, IPPROTO_TCP, TCP_CORK, 1);
-    ssize_t sent = send_some(out_.data() + out_sent_, size);
+    ssize_t sent = send_some(out_->data() + out_sent_, size);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) return close_later(failure(errno));
       sent = 0;
     }
     const auto count = static_cast<std::size_t>(sent);
     written_ += count;
-    if (count < size) {
+    if (count < size) [[unlikely]] {
       out_sent_ += count;
-      if (out_sent_ > out_.size() / 2) {
-        out_.erase(0, out_sent_);
+      if (out_sent_ > out_->size() / 2) {
+        out_->erase(0, out_sent_);
         out_sent_ = 0;
       }
       writable_ = false;
       want_write(true);
       return;
     }
-    return_buffer();
+    out_sent_ = 0;
+    loop_.buffers_.give_back(std::move(out_));
   }
   if (finish_writing_) end_output();
 }
@@ -407,28 +405,6 @@ void Stream::close_later(std::string_view reason) {
   if (!close_reason_.empty()) return;
   close_reason_ = reason.empty() ? "connection closed" : reason;
   wake_.ask();
-}
-
-void Stream::borrow_buffer() {
-  std::vector<std::string>& buffers = free_buffers();
-  if (buffers.empty()) {
-    out_.reserve(kNewBuffer);
-    return;
-  }
-  out_.swap(buffers.back());
-  buffers.pop_back();
-}
-
-void Stream::return_buffer() {
-  out_sent_ = 0;
-  out_.clear();
-  std::vector<std::string>& buffers = free_buffers();
-  if (out_.capacity() <= kMaxPooledBuffer && buffers.size() < kMaxPooledBuffers) {
-    buffers.push_back(std::move(out_));
-    out_ = std::string();
-  } else {
-    std::string().swap(out_);
-  }
 }
 
 std::string Stream::peer() const {

@@ -65,12 +65,15 @@ class Stream {
   // Gathers output. output() is the buffer itself: append to it, and do nothing else with it.
   void append(std::string_view bytes) { output().append(bytes); }
   [[nodiscard]] std::string& output() {
-    if (out_.capacity() < kPooledCapacity) borrow_buffer();
-    return out_;
+    if (out_ == nullptr) [[unlikely]]
+      out_ = loop_.buffers_.take();
+    return *out_;
   }
   // One write of what is gathered, unless the socket is known to be full. A failure shows as on_closed later.
   void flush();
-  [[nodiscard]] std::size_t queued_bytes() const noexcept { return out_.size() - out_sent_; }
+  [[nodiscard]] std::size_t queued_bytes() const noexcept {
+    return out_ == nullptr ? 0 : out_->size() - out_sent_;
+  }
   [[nodiscard]] std::uint64_t written_bytes() const noexcept { return written_; }  // Since the beginning.
 
   // Backpressure. resume_reading() delivers an unconsumed tail again even when no more bytes come.
@@ -109,19 +112,16 @@ class Stream {
   ssize_t receive_tls(char* data, std::size_t size);
   ssize_t send_some(const char* data, std::size_t size);
   void end_output();
+  void drop_tail();
   [[nodiscard]] std::string failure(int error) const;
   void read_into_tail();
-  bool received(ssize_t size, int error);
+  void nothing_received(ssize_t size, int error);
   void deliver(const char* data, std::size_t size);
   void want_read(bool on);
   void want_write(bool on);
   void woken();
   void write_ready();
   void close_later(std::string_view reason);
-  void borrow_buffer();
-  void return_buffer();
-
-  static constexpr std::size_t kPooledCapacity = 4096;  // A buffer from the thread's pool has at least this.
 
   Loop& loop_;
   StreamHandler& handler_;
@@ -136,7 +136,7 @@ class Stream {
   bool finish_writing_ = false;
   bool* destroyed_ = nullptr;  // Set while a callback runs that is followed by work of ours.
   std::uint64_t written_ = 0;
-  std::string out_;  // Output; the first out_sent_ bytes have left.
+  std::unique_ptr<std::string> out_;  // Output; the first out_sent_ bytes have left. Null: none.
   std::size_t out_sent_ = 0;
   std::string tail_;                        // Input that the handler did not consume.
   std::string close_reason_;                // Not empty: on_closed is due.

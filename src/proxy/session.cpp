@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/append.h"
 #include "base/log.h"
 #include "proxy/replies.h"
 #include "proxy/subscriber.h"
@@ -19,6 +20,8 @@ using telemetry::Counter;
 constexpr std::size_t kFirstSlots = 8;
 constexpr std::size_t kIdleSlots = 64;          // An idle client keeps at most so many,
 constexpr std::size_t kIdleAnswerBytes = 1024;  // and of an emptied slot's text so much.
+constexpr std::size_t kSpareBytes = 16U << 10;  // Longer texts up to this are left to the other sessions,
+constexpr std::size_t kSpares = 256;            // at most so many a thread.
 
 constexpr std::size_t kLargeCommand = 1U << 20;  // It may be passed on before it is all there.
 
@@ -40,7 +43,26 @@ void tell_tls_failure(const std::string& peer, std::string_view reason, base::Ti
   untold = 0;
 }
 
-bool is_nil(std::string_view raw) noexcept { return raw.starts_with("$-1") || raw.starts_with('_'); }
+// So that an answer of some KiB that has to wait for its turn is not an allocation each time.
+class SpareTexts {
+ public:
+  void take(std::string& text) {
+    if (free_.empty()) return;
+    text.swap(free_.back());
+    free_.pop_back();
+  }
+  void leave(std::string& text) {
+    if (text.capacity() <= kSpareBytes && free_.size() < kSpares) free_.push_back(std::move(text));
+    std::string().swap(text);
+  }
+
+ private:
+  std::vector<std::string> free_;  // Empty texts.
+};
+thread_local SpareTexts spare_texts;
+
+// Of a whole reply, which ends with CR LF.
+bool is_nil(std::string_view raw) noexcept { return (raw[0] == '$' && raw[1] == '-') || raw[0] == '_'; }
 
 }  // namespace
 
@@ -56,7 +78,9 @@ Session::~Session() { worker_.add_unread_output(-static_cast<std::int64_t>(count
 // --- reading ---------------------------------------------------------------------------------------------
 
 std::size_t Session::on_data(std::string_view bytes) {
-  if (closing_ && upload_ == nullptr) return bytes.size();
+  if (closing_ && upload_ == nullptr) [[unlikely]] return bytes.size();
+  const std::size_t max_in_flight = worker_.options().max_in_flight;
+  const std::size_t max_output = worker_.options().max_output_bytes;
   std::size_t used = 0;
   while (used < bytes.size()) {
     if (alone_ && in_flight() != 0) [[unlikely]] {
@@ -69,12 +93,13 @@ std::size_t Session::on_data(std::string_view bytes) {
       if (!blocked_ || bytes.size() - used > kMaxBehindBlocked) pause();
       break;
     }
-    if (congested()) {
+    if ((in_flight() >= max_in_flight || unread() > max_output) && congested()) [[unlikely]] {
       pause();
       break;
     }
-    alone_ = blocked_ = false;
-    const CommandParser::State state = parser_.parse(bytes.substr(used));
+    if (alone_) [[unlikely]]
+      alone_ = blocked_ = false;
+    const CommandParser::State state = parser_.parse({bytes.data() + used, bytes.size() - used});
     if (state == CommandParser::State::need_more) {
       used += parser_.consumed();
       parser_.drop_front();
@@ -176,11 +201,6 @@ void Session::topology_changed() {
 
 // --- answering -------------------------------------------------------------------------------------------
 
-std::uint64_t Session::take_number() {
-  if (in_flight() == slots_.size()) grow();
-  return tail_++;
-}
-
 std::uint64_t Session::take_alone() {
   alone_ = true;
   return take_number();
@@ -190,6 +210,7 @@ void Session::grow() {
   std::vector<Slot> larger(slots_.empty() ? kFirstSlots : slots_.size() * 2);
   for (std::uint64_t n = head_; n != tail_; ++n) larger[n & (larger.size() - 1)] = std::move(slot(n));
   slots_ = std::move(larger);
+  slot_count_ = slots_.size();
 }
 
 void Session::answer_now(std::string_view text) {
@@ -212,7 +233,7 @@ void Session::put(std::string_view text) {
   if (!stream_) return;
   if (muted_ && silent()) [[unlikely]]
     return;
-  stream_->append(text);
+  base::append(stream_->output(), text);
   worker_.counters().add(Counter::bytes_out, text.size());
   mark();
 }
@@ -222,13 +243,17 @@ void Session::complete(std::uint64_t number, std::string_view text) {
     put(text);
     ++head_;
     if (head_ != tail_ && slot(head_).ready) advance();
-    if (!stream_) mark();
+    if (!stream_) [[unlikely]]
+      mark();
     return;
   }
   Slot& waiting = slot(number);
   waiting.ready = true;
   if (!stream_) return;
-  waiting.answer = text;
+  if (text.size() > kIdleAnswerBytes && waiting.answer.capacity() < text.size()) [[unlikely]]
+    spare_texts.take(waiting.answer);
+  waiting.answer.clear();
+  base::append(waiting.answer, text);
   stored_bytes_ += text.size();
   if (stored_bytes_ > worker_.options().max_output_bytes) mark();  // To be counted.
 }
@@ -241,7 +266,8 @@ void Session::advance() {
     const bool is_whole = next.task == nullptr;
     if (stream_) stored_bytes_ -= next.answer.size();
     next.answer.clear();
-    if (next.answer.capacity() > kIdleAnswerBytes) std::string().swap(next.answer);
+    if (next.answer.capacity() > kIdleAnswerBytes) [[unlikely]]
+      spare_texts.leave(next.answer);
     if (!is_whole) return go_on_pouring();
     next.ready = false;
     ++head_;
@@ -284,7 +310,8 @@ void Session::end_of_wakeup() {
     if (leaving_ && owes_nothing()) [[unlikely]]
       leave();
     stream_->flush();
-    if (unread() > output_bound()) cut("it holds more unread answers than allowed");
+    if (const std::size_t left = unread(); left != 0 && left > output_bound()) [[unlikely]]
+      cut("it holds more unread answers than allowed");
   }
   last_active_ = worker_.loop().now();
   if (unread() != counted_unread_) [[unlikely]]
@@ -295,9 +322,13 @@ void Session::end_of_wakeup() {
     if (in_flight() == 0) worker_.remove(*this);
     return;
   }
-  resume_if_caught_up();
+  if (paused_ || barrier_) [[unlikely]]
+    resume_if_caught_up();
   if (in_flight() != 0) return;
-  if (slots_.size() > kIdleSlots) std::vector<Slot>().swap(slots_);
+  if (slot_count_ > kIdleSlots) {
+    std::vector<Slot>().swap(slots_);
+    slot_count_ = 0;
+  }
   if (closing_ && stream_->queued_bytes() == 0) finish();
 }
 

@@ -76,7 +76,11 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   // From a task: the whole answer to command `number`. Destroys the task.
   void task_done(std::uint64_t number, std::string_view answer);
   // For a task that begins: its number, and the slot that owns it from then on.
-  std::uint64_t take_number();
+  std::uint64_t take_number() {
+    if (in_flight() == slot_count_) [[unlikely]]
+      grow();
+    return tail_++;
+  }
   void hold_task(std::uint64_t number, std::unique_ptr<Task> task) { slot(number).task = std::move(task); }
   // Nothing was read behind command `number`; and then nothing will be until it is answered.
   [[nodiscard]] bool is_last(std::uint64_t number) const noexcept { return number + 1 == tail_; }
@@ -197,7 +201,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void leave();
 
   void advance();
-  [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
+  [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_[number & (slot_count_ - 1)]; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return static_cast<std::size_t>(tail_ - head_); }
   [[nodiscard]] bool congested() const noexcept;
   void grow();
@@ -228,6 +232,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   std::unique_ptr<net::Stream> stream_;
   protocol::resp::CommandParser parser_;
   std::vector<Slot> slots_;       // A power of two; empty when the client is idle.
+  std::size_t slot_count_ = 0;    // slots_.size()
   std::uint64_t head_ = 0;        // The next number to be answered.
   std::uint64_t tail_ = 0;        // The next number to be given.
   std::size_t stored_bytes_ = 0;  // In answers that wait for their turn.

@@ -116,6 +116,7 @@ std::size_t Session::rest() {
   std::size_t kept = slots_.capacity() * sizeof(Slot);
   for (const Slot& slot : slots_) kept += slot.answer.capacity();
   std::vector<Slot>().swap(slots_);
+  slot_count_ = 0;
   return kept + parser_.rest() + stream_->rest();
 }
 

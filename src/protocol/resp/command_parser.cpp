@@ -153,7 +153,7 @@ void CommandParser::show(std::string_view bytes) {
   if (step_ == Step::bulk_body) add(pos_, std::min(bulk_size_, bytes.size() - pos_));
 }
 
-CommandParser::State CommandParser::parse(std::string_view bytes) {
+CommandParser::State CommandParser::parse_carefully(std::string_view bytes) {
   if (state_ == State::error) return state_;
   if (state_ == State::command) {
     begin_ = pos_ = scanned_ = count_ = 0;
@@ -162,9 +162,9 @@ CommandParser::State CommandParser::parse(std::string_view bytes) {
     if (spans_.size() > kKeptSpans) std::vector<Span>().swap(spans_);
     if (inline_.capacity() > kKeptInlineBytes) std::string().swap(inline_);
   }
+  fresh_ = false;
   while (true) {
     if (step_ == Step::start) {
-      if (parse_whole(bytes.substr(pos_))) return state_;
       begin_ = pos_;
       if (pos_ == bytes.size()) return need_more(pos_ + 1);
       step_ = bytes[pos_] == '*' ? Step::header : Step::inline_line;
@@ -172,10 +172,40 @@ CommandParser::State CommandParser::parse(std::string_view bytes) {
     }
     const State state = step_ == Step::inline_line ? parse_inline(bytes) : parse_array(bytes);
     if (state != State::command) return state;
-    if (count_ > 0) return state_ = State::command;
+    if (count_ > 0) {
+      fresh_ = spans_.size() <= kKeptSpans && inline_.capacity() <= kKeptInlineBytes;
+      return state_ = State::command;
+    }
     step_ = Step::start;  // An empty command: Redis answers nothing.
   }
 }
+
+namespace {
+
+// Reads a first byte of `type`, up to six digits and a line end from the front, and moves `p` behind it.
+// False for anything else, zero included.
+inline bool take_length(const char*& p, const char* end, char type, std::size_t& value) {
+  // So near the end only a length of one digit has all its bytes behind it.
+  if (end - p < 10 && (end - p < 4 || p[2] != '\r')) [[unlikely]]
+    return false;
+  const auto digit = [](char c) { return static_cast<unsigned>(static_cast<unsigned char>(c)) - '0'; };
+  if (p[0] != type || digit(p[1]) - 1 > 8) return false;
+  value = digit(p[1]);
+  const char* at = p + 2;
+  // One digit or two, nearly always.
+  if (*at != '\r') {
+    if (digit(*at) > 9) return false;
+    value = value * 10 + digit(*at++);
+    while (*at != '\r') {
+      if (at == p + 7 || digit(*at) > 9) return false;
+      value = value * 10 + digit(*at++);
+    }
+  }
+  p = at + 2;
+  return true;
+}
+
+}  // namespace
 
 // The fast path: one pass over an array that is all there, with small lengths. False, and nothing changed,
 // for anything else: then the careful path begins at the front, and keeps its place between calls.
@@ -183,39 +213,25 @@ bool CommandParser::parse_whole(std::string_view bytes) {
   const char* const begin = bytes.data();
   const char* const end = begin + bytes.size();
   const char* p = begin;
-  // Reads up to six digits and a line end; 0 for anything else, which no fast command begins with.
-  const auto length = [&](char type, std::size_t& value) {
-    if (end - p < 10 &&
-        (end - p < 4 || std::memchr(p, '\r', static_cast<std::size_t>(end - p) - 1) == nullptr)) {
-      return false;
-    }
-    if (p[0] != type || p[1] < '1' || p[1] > '9') return false;
-    value = static_cast<std::size_t>(p[1] - '0');
-    const char* digit = p + 2;
-    while (digit < p + 7 && *digit >= '0' && *digit <= '9') {
-      value = value * 10 + static_cast<std::size_t>(*digit++ - '0');
-    }
-    if (*digit != '\r') return false;
-    p = digit + 2;
-    return true;
-  };
   std::size_t arguments = 0;
-  if (!length('*', arguments) || arguments > std::min(kKeptSpans, limits_.max_arguments)) return false;
-  if (spans_.size() < arguments) spans_.resize(arguments);
-  for (std::size_t i = 0; i < arguments; ++i) {
+  // With room for as many as the client has sent before: the careful path makes more.
+  if (!take_length(p, end, '*', arguments) || arguments > spans_.size() || arguments > limits_.max_arguments)
+    return false;
+  Span* span = spans_.data();
+  for (Span* const last = span + arguments; span != last; ++span) {
     std::size_t size = 0;
-    if (!length('$', size) || size > limits_.max_bulk_bytes || static_cast<std::size_t>(end - p) < size + 2) {
+    if (!take_length(p, end, '$', size) || static_cast<std::size_t>(end - p) < size + 2 ||
+        size > limits_.max_bulk_bytes)
       return false;
-    }
-    spans_[i] = {static_cast<std::size_t>(p - begin), size};
+    *span = {static_cast<std::size_t>(p - begin), size};
     p += size + 2;
   }
-  if (static_cast<std::size_t>(p - begin) > limits_.max_command_bytes) return false;
+  const auto taken = static_cast<std::size_t>(p - begin);
+  if (taken > limits_.max_command_bytes) return false;
   count_ = arguments;
   base_ = begin;
-  raw_ = {begin, static_cast<std::size_t>(p - begin)};
-  pos_ += raw_.size();
-  state_ = State::command;
+  raw_ = {begin, taken};
+  pos_ = taken;
   return true;
 }
 

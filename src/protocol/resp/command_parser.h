@@ -29,7 +29,11 @@ class CommandParser {
   explicit CommandParser(const CommandLimits& limits = {}) : limits_(limits) {}
 
   // Looks for one command at the front of `bytes`. Empty commands (`*0`, `*-5`, a blank line) are skipped.
-  [[nodiscard]] State parse(std::string_view bytes);
+  [[nodiscard]] State parse(std::string_view bytes) {
+    if (fresh_ && parse_whole(bytes)) [[likely]]
+      return State::command;
+    return parse_carefully(bytes);
+  }
 
   // command: the bytes it took, empty commands before it included. need_more: bytes at the front that will
   // not be looked at again (skipped empty commands); drop_front() after dropping them.
@@ -81,6 +85,7 @@ class CommandParser {
   enum class Line : std::uint8_t { ready, need_more, too_long };
 
   bool parse_whole(std::string_view bytes);
+  State parse_carefully(std::string_view bytes);
   State parse_array(std::string_view bytes);
   State parse_bulks(std::string_view bytes);
   State parse_inline(std::string_view bytes);
@@ -93,6 +98,7 @@ class CommandParser {
 
   CommandLimits limits_;
   State state_ = State::need_more;
+  bool fresh_ = false;  // `command` was said, and nothing is kept that the next one should not find.
   Step step_ = Step::start;
   std::size_t begin_ = 0;    // Where the command starts.
   std::size_t pos_ = 0;      // All before it is understood.

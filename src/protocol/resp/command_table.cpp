@@ -259,8 +259,9 @@ bool equals_ignoring_case(std::string_view any, std::string_view lower) noexcept
   return true;
 }
 
-const Command* find_command(std::string_view name) noexcept {
-  if (name.empty()) return nullptr;
+namespace {
+
+[[gnu::noinline]] const Command* search(std::string_view name) noexcept {
   const std::uint64_t word = prefix(name);
   for (std::size_t at = slot_of(word, name.size()); kIndex[at].size != 0; at = (at + 1) % kSlots) {
     const Slot& slot = kIndex[at];
@@ -270,6 +271,18 @@ const Command* find_command(std::string_view name) noexcept {
     }
   }
   return nullptr;
+}
+
+}  // namespace
+
+const Command* find_command(std::string_view name) noexcept {
+  if (name.empty()) return nullptr;
+  // Most names are where they belong, and told from all others by one comparison.
+  const std::uint64_t word = prefix(name);
+  const Slot& slot = kIndex[slot_of(word, name.size())];
+  if (slot.word == word && slot.size == name.size() && slot.exact) [[likely]]
+    return &kCommands[slot.index];
+  return search(name);
 }
 
 const Command* find_subcommand(const Command& container, std::string_view name) noexcept {

@@ -58,11 +58,14 @@ inline ReplyFramer::Frame ReplyFramer::next(std::string_view bytes) noexcept {
   if (searched_ != 0 || at_ != 0 || bytes.size() < 5) return scan(bytes);
   const char* const data = bytes.data();
   if (data[0] == '$') {
+    // Up to seven digits; longer or odd ones take the other way.
+    const std::size_t limit = bytes.size() < 8 ? bytes.size() : 8;
     std::size_t at = 1;
     std::size_t length = 0;
-    // Up to seven digits; longer or odd ones take the other way.
-    while (at < 8 && at < bytes.size() && data[at] >= '0' && data[at] <= '9') {
-      length = length * 10 + static_cast<std::size_t>(data[at++] - '0');
+    for (; at < limit; ++at) {
+      const unsigned digit = static_cast<unsigned>(static_cast<unsigned char>(data[at])) - '0';
+      if (digit > 9) break;
+      length = length * 10 + digit;
     }
     const std::size_t end = at + length + 4;
     if (at > 1 && end <= bytes.size() && data[at] == '\r' && data[at + 1] == '\n' && data[end - 2] == '\r' &&
