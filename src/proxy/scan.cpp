@@ -80,7 +80,8 @@ void ScanStep::start() {
 
 void ScanStep::look() {
   views_.clear();
-  for (const auto& upstream : session_.worker().upstreams()) views_.push_back(upstream->shared_snapshot());
+  for (const auto& upstream : session_.worker().upstreams_in(session_.database()))
+    views_.push_back(upstream->shared_snapshot());
 }
 
 // False when the scan is over.
@@ -94,7 +95,7 @@ bool ScanStep::ask() {
   append_bulk(command, "SCAN");
   append_bulk(command, cursor);
   command += options_;
-  from_ = session_.worker().upstreams()[target->cluster].get();
+  from_ = session_.worker().upstreams_in(session_.database())[target->cluster].get();
   from_->pool().at(target->member, resp_).send(command, *this, 0);
   return true;
 }
