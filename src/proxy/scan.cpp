@@ -116,7 +116,7 @@ void ScanStep::on_reply(std::uint64_t, std::string_view raw) {
   const Reach& reach = session_.reach();
   for (Value& item : (*decoded)->value.items[1].items) {
     // What this client could not ask for, because its routes lead elsewhere, it does not learn of either.
-    if (!reach.whole() && reach.upstream_of(item.text) != from_) continue;
+    if (reach.upstream_of(item.text) != from_) continue;
     if (!item.text.starts_with(kReservedPrefix)) keys_.push_back(std::move(item.text));
   }
   scan_->take(position_, *cursor, keys_);
