@@ -78,6 +78,7 @@ struct Spec {
   std::vector<Member> members;
   std::vector<std::string> retired;  // Ids that may never come back.
   Limits limits;
+  std::uint32_t databases = 1;  // SELECT 0 .. databases - 1. More than one, and no resize is possible.
   bool operator==(const Spec&) const = default;
 };
 

@@ -171,6 +171,7 @@ class MemberAccess;
 struct Options {
   std::shared_ptr<const MemberAccess> access;  // Null: plain, without a password.
   std::string name;                            // For CLIENT SETNAME: "rs:<router id>".
+  unsigned database = 0;                       // That its connections have selected.
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds request_timeout{1000};
   std::size_t max_queued_bytes = 64U << 20;  // Unsent output of one connection.

@@ -51,7 +51,8 @@ void Connection::on_connected() {
   state_ = State::greeting;
   timer_->arm(shared_.options.connect_timeout);
   handshake_.emplace(resp_, shared_.options.name, shared_.look != nullptr,
-                     shared_.options.access ? shared_.options.access->credentials() : Credentials{});
+                     shared_.options.access ? shared_.options.access->credentials() : Credentials{},
+                     shared_.options.database);
   stream_->append(handshake_->first_round());
   stream_->flush();
 }

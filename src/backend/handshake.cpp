@@ -1,5 +1,7 @@
 #include "backend/handshake.h"
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 #include "protocol/resp/value.h"
 
@@ -20,8 +22,9 @@ std::string run_id_of(std::string_view info) {
 
 }  // namespace
 
-Handshake::Handshake(Resp resp, std::string_view name, bool with_look, const Credentials& credentials)
-    : with_look_(with_look) {
+Handshake::Handshake(Resp resp, std::string_view name, bool with_look, const Credentials& credentials,
+                     unsigned database)
+    : with_look_(with_look), database_(database) {
   if (!credentials.password.empty()) {
     append_auth(first_round_, credentials);
     steps_.push_back({Kind::auth});
@@ -49,6 +52,10 @@ std::string Handshake::second_round(const std::vector<std::uint64_t>& orphans) {
   if (with_look_) {
     append_command(out, {"GET", kStampKey});
     steps_.push_back({Kind::stamp});
+  }
+  if (database_ != 0) {
+    append_command(out, {"SELECT", std::to_string(database_)});
+    steps_.push_back({Kind::select});
   }
   return out;
 }
@@ -80,6 +87,9 @@ Status Handshake::on_reply(std::string_view raw) {
   if (value.is_error() && value.text.starts_with("NOAUTH")) {
     return fail(ErrorKind::denied, "the member wants a password (--member-password-file): " + value.text);
   }
+  if (value.is_error() && step.kind == Kind::select) {
+    return fail(ErrorKind::invalid, fmt::format("the member refuses database {}: {}", database_, value.text));
+  }
   if (value.is_error()) {
     if (step.kind == Kind::hello || with_look_) return fail(ErrorKind::retryable, std::move(value.text));
     return {};
@@ -99,6 +109,7 @@ Status Handshake::on_reply(std::string_view raw) {
     case Kind::hello:
     case Kind::set_name:
     case Kind::kill:
+    case Kind::select:
       break;
   }
   return {};

@@ -2,9 +2,10 @@
 //
 // First round, in one write: AUTH (with a password), HELLO 3 (RESP3 only), CLIENT SETNAME, CLIENT ID, INFO
 // server. Second round, once the member's run id is known: CLIENT KILL ID of each orphan, then GET rs:stamp
-// for a Look. So the connection is named before the stamp is read (RESIZE.md, I4).
+// for a Look, and last SELECT (the stamp is in database 0). So the connection is named before the stamp is
+// read (RESIZE.md, I4).
 //
-// Failure: without a Look (a static cluster) errors are borne, except for AUTH and HELLO, since the
+// Failure: without a Look (a static cluster) errors are borne, except for AUTH, HELLO and SELECT, since the
 // connection is as good without a name. With one, only a CLIENT KILL may fail: its orphan then stays.
 #pragma once
 #include <cstdint>
@@ -25,7 +26,8 @@ inline constexpr std::string_view kStampKey = "rs:stamp";
 
 class Handshake {
  public:
-  Handshake(Resp resp, std::string_view name, bool with_look, const Credentials& credentials = {});
+  Handshake(Resp resp, std::string_view name, bool with_look, const Credentials& credentials = {},
+            unsigned database = 0);
 
   [[nodiscard]] const std::string& first_round() const noexcept { return first_round_; }
   // May be empty: then the handshake is over.
@@ -42,13 +44,14 @@ class Handshake {
   [[nodiscard]] std::vector<std::uint64_t> take_killed() { return std::exchange(killed_, {}); }
 
  private:
-  enum class Kind { auth, hello, set_name, client_id, info, kill, stamp };
+  enum class Kind { auth, hello, set_name, client_id, info, kill, stamp, select };
   struct Step {
     Kind kind;
     std::uint64_t orphan = 0;
   };
 
   bool with_look_;
+  unsigned database_;
   std::string first_round_;
   std::deque<Step> steps_;  // Replies that are due, in order.
   std::uint64_t client_id_ = 0;

@@ -59,7 +59,8 @@ void Session::become_default_user() {
 void Session::become(const access::User& user) {
   const RulesInForce& in_force = worker_.rules();
   user_ = &user;
-  reach_ = &worker_.reach_of(user.name());
+  reach_ = &worker_.reach_in(user.name(), database_);
+  leave_lost_database();
   user_meter_ = in_force.limits.user(user.name());
   guarded_ = in_force.guarded &&
              (!authenticated_ || !user.may_all() || in_force.limits.any() || reach_->upstreams().empty());
@@ -137,8 +138,9 @@ void Session::note_refusal(std::string_view reason, std::string_view object, std
   entry.context = transaction_ != nullptr && transaction_->queueing() ? "multi" : "toplevel";
   entry.object = object.substr(0, AclLog::kMaxText);
   entry.user = user.substr(0, AclLog::kMaxText);
-  entry.client = fmt::format("id={} addr={} laddr={} name={} db=0 user={} resp={}", id_, peer(),
-                             shared().address, name_, user_->name(), resp_ == backend::Resp::v3 ? 3 : 2);
+  entry.client =
+      fmt::format("id={} addr={} laddr={} name={} db={} user={} resp={}", id_, peer(), shared().address,
+                  name_, database_, user_->name(), resp_ == backend::Resp::v3 ? 3 : 2);
   entry.at = std::chrono::steady_clock::now();
   shared().acl_log.add(std::move(entry));
 }

@@ -35,13 +35,13 @@ std::string Session::describe() const {
   const std::size_t output = stream_ ? stream_->queued_bytes() : 0;
   const std::size_t stored = stored_bytes_;
   return fmt::format(
-      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db=0 sub={} psub={} ssub={} multi={} "
+      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} "
       "qbuf=0 "
       "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events={} cmd={} "
       "user={} redir=-1 resp={}",
       id_, peer(), local_address(), stream_ ? stream_->fd() : -1, name_, seconds(since_),
-      seconds(last_active_), flags, subscriptions(ChannelKind::channel), subscriptions(ChannelKind::pattern),
-      subscriptions(ChannelKind::shard),
+      seconds(last_active_), flags, database_, subscriptions(ChannelKind::channel),
+      subscriptions(ChannelKind::pattern), subscriptions(ChannelKind::shard),
       transaction_ != nullptr && transaction_->queueing() ? transaction_->count() : -1, output, in_flight(),
       stored, sizeof(*this) + slots_.size() * sizeof(Slot) + output + stored,
       paused_ ? (output != 0 ? "w" : "") : (output != 0 ? "rw" : "r"),

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "protocol/resp/command_keys.h"
 #include "proxy/blocked.h"
+#include "proxy/databases.h"
 #include "proxy/fan_out.h"
 #include "proxy/local_commands.h"
 #include "proxy/random_key.h"
@@ -123,6 +124,13 @@ Session::Outcome Session::dispatch() {
       break;
     case Handling::fan_out:
       outcome = dispatch_fan_out(*command);
+      break;
+    case Handling::names_database:
+      if (const std::string error = named_database_error(*this, *command, parser_); !error.empty()) {
+        refuse(std::string_view(error).substr(0, error.size() - 2));
+      } else {
+        dispatch_many_keys(*command);
+      }
       break;
     case Handling::pubsub:
       outcome = dispatch_pubsub(*command);
@@ -445,14 +453,17 @@ void Session::send_parts(const Command& command, std::vector<std::uint32_t> part
 }
 
 Session::Outcome Session::dispatch_local(const Command& command) {
-  // What changes the protocol of later answers waits until the earlier ones are out: the two protocols have
-  // connections of their own to the members, between which there is no order.
-  const bool changes_protocol = command.local == LocalCommand::hello || command.local == LocalCommand::reset;
-  if (changes_protocol && in_flight() > 0) return Outcome::not_now;
+  // What changes the protocol or the database of later commands waits until the earlier ones are answered:
+  // each has connections of its own to the members, between which there is no order.
+  const bool changes_connections = command.local == LocalCommand::hello ||
+                                   command.local == LocalCommand::reset ||
+                                   command.local == LocalCommand::select;
+  if (changes_connections && in_flight() > 0) return Outcome::not_now;
   if (command.local == LocalCommand::reset) {
     muted_ = no_evict_ = false;
     subscriber_.reset();
     numbered_ = measure_ != nullptr;
+    (void)select_database(0);
     if (transaction_ != nullptr) transaction_->drop();
     transaction_.reset();
   }

@@ -28,6 +28,7 @@ bool is_script(const std::vector<Value>& words, std::string_view subcommand) {
 // The stamp (RESIZE.md, I4) is not the client's, so it is neither counted nor lost.
 constexpr std::string_view kCount = "return redis.call('dbsize') - redis.call('exists', 'rs:stamp')";
 constexpr std::string_view kFlush =
+    "if string.lower(ARGV[1]) == 'flushall' then redis.call('select', '0') end "  // Where the stamp is.
     "local stamp = redis.call('get', 'rs:stamp') "
     "redis.call(unpack(ARGV)) "
     "if stamp then redis.call('set', 'rs:stamp', stamp) end "

@@ -8,6 +8,7 @@
 
 #include "proxy/administer.h"
 #include "proxy/arguments.h"
+#include "proxy/databases.h"
 #include "proxy/replies.h"
 #include "proxy/session.h"
 
@@ -136,13 +137,13 @@ std::string client(Session& session, const Command& command, const CommandParser
   return administer_clients(session, command, arguments);
 }
 
-std::string select(const CommandParser& arguments) {
-  const std::string_view number = arguments.argument(1);
-  if (number == "0") return std::string(kOk);
-  const bool digits =
-      !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
-  return digits ? "-ERR DB index is out of range: ringshift serves database 0 only\r\n"
-                : "-ERR value is not an integer or out of range\r\n";
+std::string select(Session& session, const CommandParser& arguments) {
+  std::int64_t number = 0;
+  if (const std::string error = database_number(arguments.argument(1), number); !error.empty()) return error;
+  if (number == session.database()) return std::string(kOk);
+  // What is watched is watched in its own database, and EXEC would run in the new one.
+  if (session.watching()) return "-ERR SELECT between WATCH and EXEC is not supported by ringshift\r\n";
+  return std::string(session.select_database(number) ? kOk : kNoSuchDatabase);
 }
 
 std::string time_text() {
@@ -193,7 +194,7 @@ std::string answer_local(Session& session, const CommandParser& arguments, const
     case LocalCommand::client:
       return client(session, command, arguments);
     case LocalCommand::select:
-      return select(arguments);
+      return select(session, arguments);
     case LocalCommand::quit:
       return std::string(kOk);
     case LocalCommand::reset:

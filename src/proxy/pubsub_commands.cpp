@@ -47,12 +47,12 @@ PubsubQuery::PubsubQuery(Session& session, std::uint64_t number, What what, Chan
       at_members_(names_.size()) {}
 
 void PubsubQuery::start(std::string_view command) {
-  for (const Upstream* upstream : session_.reach().upstreams()) {
+  for (const Upstream* upstream : session_.reach_of_channels().upstreams()) {
     asked_.insert(asked_.end(), upstream->snapshot().members().size(), upstream);
   }
   waiting_ = asked_.size();
   std::uint64_t tag = 0;
-  for (Upstream* upstream : session_.reach().upstreams()) {
+  for (Upstream* upstream : session_.reach_of_channels().upstreams()) {
     for (topology::MemberIndex i = 0; i < upstream->snapshot().members().size(); ++i) {
       upstream->pool().at(i, session_.resp()).send(command, *this, tag++);
     }
@@ -78,7 +78,7 @@ void PubsubQuery::on_failure(std::uint64_t, const backend::Failure& failure) {
 void PubsubQuery::take(const Upstream& from, std::string_view raw) {
   auto decoded = protocol::resp::decode(raw);
   const bool whole = decoded && *decoded;
-  const Reach& reach = session_.reach();
+  const Reach& reach = session_.reach_of_channels();
   if (whole && what_ == What::patterns) {
     patterns_ = std::max(patterns_, (*decoded)->value.integer);
   } else if (whole && what_ == What::channels) {
@@ -105,7 +105,7 @@ void PubsubQuery::finish() {
     for (const std::string& name : channels_) append_bulk(answer, name);
   } else {
     append_header(answer, '*', names_.size() * 2);
-    const Reach& reach = session_.reach();
+    const Reach& reach = session_.reach_of_channels();
     for (std::size_t i = 0; i < names_.size(); ++i) {
       // Those of a keyspace event's channel listen everywhere.
       std::int64_t clients = 0;

@@ -79,7 +79,8 @@ void ScanStep::start() {
 
 void ScanStep::look() {
   views_.clear();
-  for (const auto& upstream : session_.worker().upstreams()) views_.push_back(upstream->shared_snapshot());
+  for (const auto& upstream : session_.worker().upstreams_in(session_.database()))
+    views_.push_back(upstream->shared_snapshot());
 }
 
 // False when the scan is over.
@@ -93,7 +94,7 @@ bool ScanStep::ask() {
   append_bulk(command, "SCAN");
   append_bulk(command, cursor);
   command += options_;
-  from_ = session_.worker().upstreams()[target->cluster].get();
+  from_ = session_.worker().upstreams_in(session_.database())[target->cluster].get();
   from_->pool().at(target->member, resp_).send(command, *this, 0);
   return true;
 }
@@ -114,7 +115,7 @@ void ScanStep::on_reply(std::uint64_t, std::string_view raw) {
   const Reach& reach = session_.reach();
   for (Value& item : (*decoded)->value.items[1].items) {
     // What this client could not ask for, because its routes lead elsewhere, it does not learn of either.
-    if (!reach.whole() && reach.upstream_of(item.text) != from_) continue;
+    if (reach.upstream_of(item.text) != from_) continue;
     if (!item.text.starts_with(kReservedPrefix)) keys_.push_back(std::move(item.text));
   }
   scan_->take(position_, *cursor, keys_);

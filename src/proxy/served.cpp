@@ -18,6 +18,7 @@ bool served(const Command& command) noexcept {
     case Handling::fan_out:
     case Handling::local:
     case Handling::pubsub:
+    case Handling::names_database:
       return true;
     case Handling::container:
       return std::ranges::any_of(std::span(&command + 1, command.subcommands), served);

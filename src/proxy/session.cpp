@@ -192,6 +192,7 @@ void Session::abandon_tasks() {
 }
 
 void Session::topology_changed() {
+  leave_lost_database();
   for (std::uint64_t n = head_, end = tail_; n < end; ++n) {
     if (n < head_) continue;
     if (Task* task = slot(n).task.get(); task != nullptr) task->topology_changed();

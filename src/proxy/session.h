@@ -125,8 +125,16 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
 
   // admission.cpp: who the client is, and what he may do. From the worker, first and on every change:
   void rules_adopted();
-  // The clusters of the user's routes.
+  // The clusters of the user's routes, in the client's database.
   [[nodiscard]] const Reach& reach() const noexcept { return *reach_; }
+  // session_databases.cpp. Channels belong to no database:
+  [[nodiscard]] const Reach& reach_of_channels() const noexcept;
+  [[nodiscard]] unsigned database() const noexcept { return database_; }
+  // How many there are: the fewest of the clusters that the user reaches.
+  [[nodiscard]] unsigned databases() const noexcept;
+  // REQUIRES: nothing is in flight. False: there is none of this number.
+  [[nodiscard]] bool select_database(std::int64_t number);
+  [[nodiscard]] bool watching() const noexcept { return transaction_ != nullptr && transaction_->watching(); }
   [[nodiscard]] const std::string& user_name() const noexcept { return user_->name(); }
   [[nodiscard]] bool authenticated() const noexcept { return authenticated_; }
   [[nodiscard]] bool authenticate(std::string_view name, std::string_view password);
@@ -162,6 +170,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   [[nodiscard]] bool admitted(const protocol::resp::Command& command);  // False: it was answered.
   [[nodiscard]] std::string over_limit(const protocol::resp::Command& command);
   void become(const access::User& user);
+  void leave_lost_database();
   void note_refusal(std::string_view reason, std::string_view object, std::string_view user);
   // session_large.cpp
   enum class Large : std::uint8_t { more, not_now, taken };
@@ -254,7 +263,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool authenticated_ = true;
   bool leaving_ =
       false;  // The worker drains: it is closed with the next answer behind which nothing is begun.
-  bool was_admitted_ = false;           // The next command has been, and is looked at again.
+  bool was_admitted_ = false;  // The next command has been, and is looked at again.
+  unsigned database_ = 0;
   const access::User* user_ = nullptr;  // These belong to the worker's rules.
   const Reach* reach_ = nullptr;
   Meter* user_meter_ = nullptr;

@@ -48,7 +48,7 @@ Session::Outcome Session::dispatch_pubsub(const Command& command) {
     return Outcome::done;
   }
   const std::string_view channel = parser_.argument(1);
-  Upstream* upstream = reach_->upstream_of(channel);
+  Upstream* upstream = reach_of_channels().upstream_of(channel);
   if (upstream == nullptr) {
     refuse(kNoRoute);
     return Outcome::done;

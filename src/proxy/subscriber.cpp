@@ -48,8 +48,8 @@ std::int64_t Subscriber::told_count(ChannelKind kind) const noexcept {
 Subscriber::Hubs Subscriber::hubs_of(ChannelKind kind, std::string_view name) const {
   Hubs hubs;
   if (is_everywhere(kind, name)) {
-    for (Upstream* upstream : session_.reach().upstreams()) hubs.push_back(&upstream->hub());
-  } else if (Upstream* upstream = session_.reach().upstream_of(name); upstream != nullptr) {
+    for (Upstream* upstream : session_.reach_of_channels().upstreams()) hubs.push_back(&upstream->hub());
+  } else if (Upstream* upstream = session_.reach_of_channels().upstream_of(name); upstream != nullptr) {
     hubs.push_back(&upstream->hub());
   }
   return hubs;
@@ -214,8 +214,8 @@ void Subscriber::rules_adopted() {
 void Subscriber::deliver(const Upstream& from, ChannelKind kind, std::string_view channel,
                          std::string_view payload, std::string_view push) {
   // What this client could not subscribe to by name, because its routes lead elsewhere, it does not hear of.
-  if (kind != ChannelKind::shard && !session_.reach().whole() &&
-      session_.reach().upstream_of(subject_of(channel, payload)) != &from) {
+  if (kind != ChannelKind::shard && !session_.reach_of_channels().whole() &&
+      session_.reach_of_channels().upstream_of(subject_of(channel, payload)) != &from) {
     return;
   }
   session_.deliver(push);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proxy/databases.h"
 #include "proxy/replies.h"
 #include "proxy/session.h"
 #include "proxy/upstream.h"
@@ -28,6 +29,7 @@ bool fits_in_a_block(const Command& command) {
     case Handling::split_mget:
     case Handling::split_mset:
     case Handling::split_count:
+    case Handling::names_database:
     case Handling::blocking:  // Between MULTI and EXEC nothing waits.
       return true;
     case Handling::local:
@@ -62,6 +64,9 @@ std::string Transaction::queue(const Command& command, const CommandParser& argu
     error = text;
   } else if (block_.size() + arguments.raw().size() > kMaxBlockBytes) {
     text = "-ERR the transaction is longer than " + std::to_string(kMaxBlockBytes) + " bytes";
+    error = text;
+  } else if (text = named_database_error(session_, command, arguments); !text.empty()) {
+    text.resize(text.size() - 2);
     error = text;
   } else {
     located = locate_keys(session_.reach(), command, arguments);

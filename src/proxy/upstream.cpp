@@ -16,11 +16,13 @@ struct Upstream::Gate {
 };
 
 Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
-                   telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners)
+                   telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners,
+                   unsigned database)
     : loop_(loop), cluster_(cluster), listeners_(std::move(listeners)), gate_(std::make_shared<Gate>()) {
   gate_->upstream = this;
   backend::Options pool_options;
   pool_options.name = "rs:" + options.router_id;
+  pool_options.database = database;
   pool_options.access = options.member_access;
   pool_options.connect_timeout = options.connect_timeout;
   pool_options.request_timeout = options.request_timeout;
@@ -32,7 +34,7 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   dual_options.hold_timeout = options.hold_timeout;
   dual_options.counters = &counters;
   dual_ = std::make_unique<DualRouter>(loop, *pool_, dual_options);
-  hub_ = std::make_unique<PubsubHub>(loop, *this, counters, pubsub_counts);
+  if (database == 0) hub_ = std::make_unique<PubsubHub>(loop, *this, counters, pubsub_counts);
   adopt(cluster_.holder->load());
 }
 
@@ -43,7 +45,7 @@ Upstream::~Upstream() {
 }
 
 void Upstream::close() {
-  hub_->close();
+  if (hub_) hub_->close();
   pool_.reset();
 }
 
@@ -56,11 +58,12 @@ void Upstream::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
   snapshot_ = std::move(snapshot);
   pool_->adopt(snapshot_);
   dual_->adopt(snapshot_);
-  hub_->topology_changed();
+  if (hub_) hub_->topology_changed();
   listeners_.adopted();  // Sessions end what must not outlast the step, so that the drain can.
   // Whatever was sent so far went by older snapshots. A drain may wait long, and a later one end first.
   // It is applied when what it wants subscribed is, too, so that nobody publishes where we do not yet listen.
   pool_->drain([this, version = snapshot_->version] {
+    if (!hub_) return listeners_.applied(version);
     hub_->when_settled([this, version] { listeners_.applied(version); });
   });
 }

@@ -1,7 +1,8 @@
 // One cluster as one worker sees it: the snapshot it routes by, its connections to the members, and the
 // router of keys that are between two members.
 //
-// A worker has one for each cluster behind its listener. Everything here belongs to the worker's thread.
+// A worker has one for each cluster behind its listener, and for each database that a client has selected one
+// more of each, with connections of its own (database_set.h). Everything here belongs to the worker's thread.
 // Invariant: pool and router have adopted the snapshot that snapshot() gives.
 #pragma once
 #include <cstddef>
@@ -28,7 +29,8 @@ class Upstream final : private backend::Look {
     std::function<void()> handed_over;               // backend::Options::on_hand_over.
   };
   Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
-           telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners);
+           telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners,
+           unsigned database = 0);
   ~Upstream();
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
@@ -37,7 +39,7 @@ class Upstream final : private backend::Look {
   void adopt_newest();
   // At the end of a wakeup: what is to be written to members.
   void flush() {
-    hub_->flush();
+    if (hub_) hub_->flush();
     pool_->flush();
   }
   // The connections go; they may call sessions and the router until then. The router goes with *this, once
@@ -50,7 +52,7 @@ class Upstream final : private backend::Look {
     return snapshot_;
   }
   [[nodiscard]] backend::Pool& pool() noexcept { return *pool_; }
-  [[nodiscard]] PubsubHub& hub() noexcept { return *hub_; }
+  [[nodiscard]] PubsubHub& hub() noexcept { return *hub_; }  // REQUIRES: of database 0.
   [[nodiscard]] DualRouter& dual() noexcept { return *dual_; }
 
  private:
@@ -65,8 +67,8 @@ class Upstream final : private backend::Look {
   std::shared_ptr<const topology::Snapshot> snapshot_;
   std::unique_ptr<DualRouter> dual_;
   std::unique_ptr<backend::Pool> pool_;
-  std::unique_ptr<PubsubHub> hub_;
-  struct Gate;  // Lets answers of the authority reach the loop while this lives.
+  std::unique_ptr<PubsubHub> hub_;  // Null but in database 0: channels belong to no database.
+  struct Gate;                      // Lets answers of the authority reach the loop while this lives.
   std::shared_ptr<Gate> gate_;
 };
 

@@ -77,10 +77,8 @@ void Worker::run() {
     upstreams_.push_back(std::make_unique<Upstream>(
         loop_, shared_.options, shared_.clusters[i], counters_, shared_.pubsub,
         Upstream::Listeners{[this] { topology_changed(); },
-                            [this, i](topology::Version version) { shared_.applied(number_, i, version); },
-                            [this] {
-                              for (const auto& session : sessions_) session->keep_order();
-                            }}));
+                            [this, i](topology::Version version) { applied(i, version); },
+                            [this] { keep_order(); }}));
   }
   adopt(shared_.rules);
   linger_timer_ = loop_.timer([this] {
@@ -97,8 +95,12 @@ void Worker::run() {
   listeners_.clear();
   // First: the connections may call sessions until they are gone.
   for (const auto& upstream : upstreams_) upstream->close();
+  for (const auto& [number, database] : databases_) {
+    for (const auto& upstream : database.upstreams) upstream->close();
+  }
   shared_.clients.fetch_sub(sessions_.size());
   sessions_.clear();
+  databases_.clear();
   upstreams_.clear();
   linger_timer_.reset();
   grace_timer_.reset();
@@ -109,6 +111,13 @@ void Worker::run() {
 
 void Worker::adopt_newest() {
   for (const auto& upstream : upstreams_) upstream->adopt_newest();
+  for (const auto& [number, database] : databases_) {
+    for (const auto& upstream : database.upstreams) upstream->adopt_newest();
+  }
+}
+
+void Worker::keep_order() {
+  for (const auto& session : sessions_) session->keep_order();
 }
 
 void Worker::topology_changed() {
@@ -160,6 +169,8 @@ void Worker::adopt(std::shared_ptr<const RulesInForce> rules) {
   for (const auto& [user, routes] : rules_->rules.user_routes) {
     user_reach_.emplace(user, std::make_unique<const Reach>(routes, upstreams_));
   }
+  std::vector<decltype(DatabaseSet::reach)> old_reach_there;
+  for (auto& [number, database] : databases_) old_reach_there.push_back(std::exchange(database.reach, {}));
   for (const auto& session : sessions_) session->rules_adopted();
 }
 
@@ -174,6 +185,9 @@ void Worker::remove(Session& session) {
 
 void Worker::end_of_wakeup() {
   for (const auto& upstream : upstreams_) upstream->flush();
+  for (const auto& [number, database] : databases_) {
+    for (const auto& upstream : database.upstreams) upstream->flush();
+  }
   while (!dirty_.empty()) {
     dirty_now_.swap(dirty_);
     for (Session* session : dirty_now_) session->end_of_wakeup();

@@ -16,6 +16,7 @@
 #include "net/listener.h"
 #include "net/loop.h"
 #include "proxy/acl_log.h"
+#include "proxy/database_set.h"
 #include "proxy/proxy.h"
 #include "proxy/pubsub_counts.h"
 #include "proxy/reach.h"
@@ -117,6 +118,9 @@ class Worker final {
     const auto own = user_reach_.find(user);
     return own == user_reach_.end() ? *reach_ : *own->second;
   }
+  // worker_databases.cpp: the same in another database; `database` 0 gives the above.
+  [[nodiscard]] const Reach& reach_in(std::string_view user, unsigned database);
+  [[nodiscard]] std::span<const std::unique_ptr<Upstream>> upstreams_in(unsigned database);
   [[nodiscard]] net::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] const Shared& shared() const noexcept { return shared_; }
   [[nodiscard]] ScanTable& scans() noexcept { return shared_.scans; }
@@ -149,6 +153,8 @@ class Worker final {
   void accept(int fd, bool tls);
   [[nodiscard]] bool refused_for_protection(int fd);
   void topology_changed();
+  void keep_order();  // Of all sessions' answers: see Session::keep_order.
+  void applied(std::size_t cluster, topology::Version version);
   void end_of_wakeup();
   void every_second();
   struct Draining;
@@ -164,6 +170,7 @@ class Worker final {
   SplitScratch split_scratch_;
   WorkerAdmin admin_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;  // By cluster.
+  std::map<unsigned, DatabaseSet> databases_;         // Without 0; nearly always empty.
   std::shared_ptr<const RulesInForce> rules_;
   std::unique_ptr<const Reach> reach_;
   std::map<std::string, std::unique_ptr<const Reach>, std::less<>> user_reach_;

@@ -264,6 +264,13 @@ Status Leader::check_start(const Request& request) const {
     return fail(ErrorKind::invalid,
                 "a resize moves the data of Redis clusters with consistency strict or cache");
   }
+  if (from.databases != 1 || to.databases != 1) {
+    return fail(ErrorKind::invalid,
+                fmt::format("a resize moves database 0 only, and the {} spec has databases: {}; empty the "
+                            "others and apply a spec without the field first",
+                            from.databases != 1 ? "present" : "new",
+                            from.databases != 1 ? from.databases : to.databases));
+  }
   for (const topology::Member& member : to.members) {
     const auto before = std::ranges::find(from.members, member.id, &topology::Member::id);
     if (before != from.members.end() && before->address != member.address) {

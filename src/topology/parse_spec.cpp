@@ -166,8 +166,9 @@ std::vector<Member> read_members(Reader& reader, const Node& node, const std::st
 
 Spec read_spec(Reader& reader, const Node& node, const std::string& path) {
   Spec spec;
-  if (!reader.map(node, path,
-                  {"cluster", "protocol", "placement", "consistency", "members", "retired", "limits"})) {
+  if (!reader.map(
+          node, path,
+          {"cluster", "protocol", "placement", "consistency", "members", "retired", "limits", "databases"})) {
     return spec;
   }
   reader.text(node, path, "cluster", spec.cluster, true);
@@ -193,6 +194,7 @@ Spec read_spec(Reader& reader, const Node& node, const std::string& path) {
       spec.retired.push_back(reader.scalar(retired->items[i], at(join(path, "retired"), i)));
     }
   }
+  reader.whole(node, path, "databases", spec.databases);
   if (const Node* limits = node.find("limits"))
     spec.limits = read_limits(reader, *limits, join(path, "limits"));
   return spec;

@@ -98,16 +98,19 @@ const char* name(Phase phase) {
 }
 
 json of(const Spec& spec) {
-  return {{"cluster", spec.cluster},
-          {"protocol", spec.protocol == Protocol::redis ? "redis" : "memcached"},
-          {"placement", of(spec.placement)},
-          {"consistency", name(spec.consistency)},
-          {"members", of(spec.members)},
-          {"retired", spec.retired},
-          {"limits",
-           {{"move_keys_per_second", spec.limits.move_keys_per_second},
-            {"move_bytes_per_second", spec.limits.move_bytes_per_second},
-            {"move_batch_keys", spec.limits.move_batch_keys}}}};
+  json out = {{"cluster", spec.cluster},
+              {"protocol", spec.protocol == Protocol::redis ? "redis" : "memcached"},
+              {"placement", of(spec.placement)},
+              {"consistency", name(spec.consistency)},
+              {"members", of(spec.members)},
+              {"retired", spec.retired},
+              {"limits",
+               {{"move_keys_per_second", spec.limits.move_keys_per_second},
+                {"move_bytes_per_second", spec.limits.move_bytes_per_second},
+                {"move_batch_keys", spec.limits.move_batch_keys}}}};
+  // One is left out, so that the digests of specs that do not name it stay as they were.
+  if (spec.databases != 1) out["databases"] = spec.databases;
+  return out;
 }
 
 json of(const SliceSet& set) {

@@ -259,6 +259,13 @@ Found check_spec_at(const Spec& spec, const std::string& base) {
     return Problem{join(base, "consistency"),
                    "strict needs protocol redis: memcached can keep cache or none"};
   }
+  if (spec.databases == 0 || spec.databases > kMaxDatabases) {
+    return Problem{join(base, "databases"),
+                   fmt::format("{} is not between 1 and {}", spec.databases, kMaxDatabases)};
+  }
+  if (spec.protocol == Protocol::memcached && spec.databases != 1) {
+    return Problem{join(base, "databases"), "memcached has no databases: leave the field out"};
+  }
   if (Found found = check_side(spec.placement, spec.members, base)) return found;
   if (spec.placement.algorithm == "bounded-ring" && spec.consistency != Consistency::none) {
     return Problem{

@@ -11,6 +11,9 @@
 
 namespace ringshift::topology {
 
+// Each database in use costs a router its own connections to every member.
+inline constexpr std::uint32_t kMaxDatabases = 256;
+
 inline constexpr std::size_t kMaxMembers = 16'384;
 inline constexpr std::uint64_t kMaxPoints = 1U << 22;  // Of a whole ring: 64 MiB, and 64 of index.
 inline constexpr std::uint32_t kMaxPointsPerWeight = 65'536;

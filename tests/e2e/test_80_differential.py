@@ -161,7 +161,7 @@ def test_not_yet_is_true(sides):
 def test_refused_commands(sides, protocol):
     """An error each, nothing done, and the connection goes on."""
     arguments = {"DEBUG": ["SLEEP", "5"], "MIGRATE": ["127.0.0.1", "1", "{a}k", "0", "1"], "CLUSTER": ["SLOTS"],
-                 "REPLICAOF": ["NO", "ONE"], "SLAVEOF": ["127.0.0.1", "1"], "PSYNC": ["?", "-1"], "MOVE": ["{a}k", "1"],
+                 "REPLICAOF": ["NO", "ONE"], "SLAVEOF": ["127.0.0.1", "1"], "PSYNC": ["?", "-1"],
                  "REPLCONF": ["ACK", "1"], "MODULE": ["LOAD", "x.so"], "SWAPDB": ["0", "1"], "ACL": ["DELUSER", "default"],
                  "PFDEBUG": ["GETREG", "{a}k"], "SCRIPT|DEBUG": ["YES"], "RESTORE-ASKING": ["{a}k", "0", "x"]}
     sides.flush()

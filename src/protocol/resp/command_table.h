@@ -102,8 +102,9 @@ enum class Handling : std::uint8_t {
   transaction,  // MULTI and its company.
   blocking,     // Routed, but may wait at its member, so it needs a connection of its own: see blocks().
   pubsub,
-  container,    // Look at the subcommand.
-  unsupported,  // Refused, with the reason.
+  names_database,  // Routed, once the database that an argument names was found to be one.
+  container,       // Look at the subcommand.
+  unsupported,     // Refused, with the reason.
 };
 
 // The commands that the proxy answers itself. Subcommands have their container's.

@@ -32,7 +32,10 @@ constexpr Policy as(std::string_view name, Handling handling, std::string_view r
 inline constexpr std::string_view kAskMembers = "administer the members directly";
 inline constexpr std::string_view kNotClustered =
     "answers as a server that is not in a Redis Cluster: clients need not know of the members";
-inline constexpr std::string_view kOneDatabase = "there is only database 0";
+inline constexpr std::string_view kDatabases =
+    "of those that the cluster has (`databases` in its spec, 1 unless said); of several clusters the fewest. "
+    "Not between WATCH and EXEC, nor between MULTI and EXEC";
+inline constexpr std::string_view kToDatabase = "to one of the cluster's databases";
 inline constexpr std::string_view kSplitWrite = "the members' parts are not one atomic step";
 inline constexpr std::string_view kPublish =
     "to the channel's member; the answer counts this proxy's clients, and each worker of another proxy as "
@@ -94,9 +97,10 @@ inline constexpr Policy kPolicies[] = {
     answer("quit", LocalCommand::quit),
     answer("reset", LocalCommand::reset),
     answer("auth", LocalCommand::auth, kUsersOfProxy),
-    answer("select", LocalCommand::select, kOneDatabase),
-    refuse("swapdb", kOneDatabase),
-    refuse("move", kOneDatabase),
+    answer("select", LocalCommand::select, kDatabases),
+    refuse("swapdb", "the members would not swap at one instant"),
+    as("move", Handling::names_database, kToDatabase),
+    as("copy", Handling::names_database, kToDatabase),
     answer("client|caching", LocalCommand::client, kNoTracking),
     answer("client|getredir", LocalCommand::client, kNoTracking),
     answer("client|tracking", LocalCommand::client, kTracking),

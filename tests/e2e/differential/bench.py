@@ -106,7 +106,8 @@ class Bench:
     def of_six(cls, cluster):
         """A proxy over five members of this new cluster, and the sixth server, which the spec does not name, alone."""
         spec = cluster.write_spec(members=[f"cache-{n}" for n in range(1, 6)],
-                                  placement={"algorithm": "ring", "hash": "xxh3", "points": 256, "hash_tag": "{}"})
+                                  placement={"algorithm": "ring", "hash": "xxh3", "points": 256, "hash_tag": "{}"},
+                                  databases=16)
         cluster.start_static(spec)
         bench = cls(cluster.members[5].port, cluster.proxies[0].port, [m.port for m in cluster.members[:5]])
         bench.cluster = cluster

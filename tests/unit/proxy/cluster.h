@@ -18,7 +18,8 @@ using test::RedisProcess;
 
 class Cluster {
  public:
-  explicit Cluster(std::size_t members, Options options = {}) {
+  explicit Cluster(std::size_t members, Options options = {}, std::uint32_t databases = 1)
+      : databases_(databases) {
     for (std::size_t i = 0; i < members; ++i) members_.push_back(std::make_unique<RedisProcess>());
     holder_ = std::make_shared<Proxy::Holder>(snapshot(members, 1));
     if (options.listen == Options{}.listen) options.listen = "127.0.0.1:0";
@@ -46,6 +47,8 @@ class Cluster {
     proxy_->notify();
   }
 
+  void set_databases(std::uint32_t databases) { databases_ = databases; }  // From the next publish() on.
+
   // A key whose member is number `i`.
   [[nodiscard]] std::string key_of(std::size_t i) const {
     for (int n = 0;; ++n) {
@@ -68,6 +71,7 @@ class Cluster {
                                                                    std::uint64_t revision) const {
     topology::Topology topology;
     topology.spec.cluster = "test";
+    topology.spec.databases = databases_;
     for (std::size_t i = 0; i < count; ++i) {
       topology::Member member;
       member.id = fmt::format("cache-{}", i + 1);
@@ -79,6 +83,7 @@ class Cluster {
     return *compiled;
   }
 
+  std::uint32_t databases_;
   std::vector<std::unique_ptr<RedisProcess>> members_;
   std::shared_ptr<Proxy::Holder> holder_;
   std::unique_ptr<Proxy> proxy_;

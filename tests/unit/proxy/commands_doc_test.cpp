@@ -53,6 +53,7 @@ std::string_view fan_out_text(FanOut how) {
 std::string_view what(const Command& command) {
   switch (command.handling) {
     case Handling::routed:
+    case Handling::names_database:
       return command.always_one_key ? "routed by its key" : "routed, keys on one member";
     case Handling::split_mget:
     case Handling::split_mset:
