@@ -180,7 +180,9 @@ class HostileMember {
     const std::string_view name = one.parser.argument(0);
     const bool greeting = equals_ignoring_case(name, "client") || equals_ignoring_case(name, "info") ||
                           equals_ignoring_case(name, "hello");
-    if (!one.lied && (!lying_ || (greeting && !lies_.from_handshake))) {
+    // Not past a command that waits for lies: answers come in the order of the commands.
+    const bool honest = !lying_ || (greeting && !lies_.from_handshake && one.swallowed == 0);
+    if (!one.lied && honest) {
       relay(one);
       return false;
     }

@@ -85,10 +85,11 @@ ReplyFramer::State ReplyFramer::item(std::string_view bytes) noexcept {
       default:
         return broken("not a RESP reply: unknown first byte");
     }
-    if (end == 0) {
-      return bytes.size() - at_ > kMaxHeader ? broken("a RESP length of more than 30 characters")
-                                             : State::more;
+    // The same whether its end has come or not: T bytes with CR LF are refused as soon as T - 1 can be.
+    if ((end == 0 ? bytes.size() : end - 1) - at_ > kMaxHeader) {
+      return broken("a RESP length of more than 30 characters");
     }
+    if (end == 0) return State::more;
     std::int64_t number = 0;
     if (!header_number(bytes.substr(at_ + 1, end - at_ - 3), number))
       return broken("a RESP length is no number");

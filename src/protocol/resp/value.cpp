@@ -8,6 +8,7 @@ namespace {
 constexpr int kMaxDepth = 32;
 constexpr std::int64_t kMaxBulk = 512LL << 20;
 constexpr std::int64_t kMaxItems = 64LL << 20;
+constexpr std::size_t kMaxLengthDigits = 30;  // As the framer has it.
 
 enum class Step { done, more };
 
@@ -93,29 +94,36 @@ class Decoder {
     return Step::done;
   }
 
+  static Result<Step> length(std::string_view line, std::int64_t& out) {
+    if (line.size() > kMaxLengthDigits) {
+      return fail(ErrorKind::invalid, "a RESP length of more than 30 characters");
+    }
+    return number(line, out);
+  }
+
   Result<Step> bulk(std::string_view line, Value::Type type, Value& out) {
     std::int64_t size = 0;
-    if (Result<Step> parsed = number(line, size); !parsed) return parsed;
+    if (Result<Step> parsed = length(line, size); !parsed) return parsed;
     if (size == -1) {
       out.type = Value::Type::null;
       return Step::done;
     }
     if (size < 0 || size > kMaxBulk)
       return fail(ErrorKind::invalid, "RESP bulk length " + std::to_string(size) + " is out of range");
-    const auto length = static_cast<std::size_t>(size);
-    if (bytes_.size() - at_ < length + 2) return Step::more;
-    if (bytes_.substr(at_ + length, 2) != "\r\n")
+    const auto bytes = static_cast<std::size_t>(size);
+    if (bytes_.size() - at_ < bytes + 2) return Step::more;
+    if (bytes_.substr(at_ + bytes, 2) != "\r\n")
       return fail(ErrorKind::invalid, "RESP bulk does not end with CR LF");
     out.type = type;
-    out.text = bytes_.substr(at_, length);
+    out.text = bytes_.substr(at_, bytes);
     if (type == Value::Type::verbatim && out.text.size() >= 4) out.text.erase(0, 4);
-    at_ += length + 2;
+    at_ += bytes + 2;
     return Step::done;
   }
 
   Result<Step> items(std::string_view line, Value::Type type, std::int64_t factor, Value& out, int depth) {
     std::int64_t count = 0;
-    if (Result<Step> parsed = number(line, count); !parsed) return parsed;
+    if (Result<Step> parsed = length(line, count); !parsed) return parsed;
     if (count == -1) {
       out.type = Value::Type::null;
       return Step::done;
