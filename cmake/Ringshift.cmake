@@ -17,14 +17,13 @@ if(RINGSHIFT_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
-# The command line alone is no place for what sanitizers find, and its options' library takes them long to compile.
-set(ringshift_not_sanitized cli)
+add_compile_options(${RINGSHIFT_COMPILE_OPTIONS})
 if(RINGSHIFT_FUZZ)
   # All code reports its coverage, or libFuzzer searches blindly. Its main() is linked to the fuzzers alone.
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 if(RINGSHIFT_PROTOCOL_FAULTS)
-  add_compile_definitions(RINGSHIFT_PROTOCOL_FAULTS=1)
+  add_compile_options(-DRINGSHIFT_PROTOCOL_FAULTS=1)  # An option, so that the command line can be without it.
 endif()
 
 # With RINGSHIFT_UNITY the compiler gets several files of a folder at once: reading the same headers for each is
@@ -60,8 +59,10 @@ function(ringshift_folder name)
   target_link_libraries(rs_${name} PRIVATE $<BUILD_INTERFACE:ringshift_flags>)
   set_target_properties(rs_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   ringshift_unite(${name})
-  if(RINGSHIFT_SANITIZE AND name IN_LIST ringshift_not_sanitized)
-    target_compile_options(rs_${name} PRIVATE -fno-sanitize=all)
+  # The library for the command line's options takes the compiler longest of all, and nothing there is worth
+  # optimising or a sanitizer's time: compiled alike in all presets, it is compiled once (by ccache).
+  if(name STREQUAL cli)
+    set_target_properties(rs_cli PROPERTIES COMPILE_OPTIONS -O1)
   endif()
   foreach(dep ${ARGN})
     if(TARGET rs_${dep})

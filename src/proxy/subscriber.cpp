@@ -189,7 +189,7 @@ void Subscriber::abandon() {
     for (PubsubHub* hub : hubs) hub->forget(operation->kind, name, *this);
   }
   if (timer_ != nullptr) timer_->cancel();
-  if (operation->numbered) session_.complete(operation->number, {});
+  if (operation->numbered) session_.complete(operation->number, "");
 }
 
 // As Redis: whoever may not have a channel any more is disconnected. And so is whoever's routes lead

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,8 @@ std::vector<std::string> names(std::size_t count) {
   return out;
 }
 
-std::vector<Member> members(const std::vector<std::string>& ids, double weight = 1.0) {
+// They refer to `ids`.
+std::vector<Member> members(std::span<const std::string> ids, double weight = 1.0) {
   std::vector<Member> out;
   for (const std::string& id : ids) out.push_back({id, weight, static_cast<MemberIndex>(out.size())});
   return out;
