@@ -4,11 +4,12 @@ import random
 import time
 
 import pytest
-import redis
 
 FILLED = 6000
 # A few seconds long, so that faults hit it in the middle.
 SLOW = {"move_keys_per_second": 400, "move_bytes_per_second": "50MiB", "move_batch_keys": 10}
+# Steps end at 1, 10, 50 and 100 % of about 1,200 keys that move: so many are moved a second before the third ends.
+MIDST_OF_THE_THIRD_STEP = 200
 
 
 @pytest.fixture
@@ -95,20 +96,15 @@ def test_a_proxy_that_hangs_now_and_then(growth):
 
 
 def test_kill_the_registry(growth):
-    """An outage of the registry never stops traffic, but for the keys of a step that was in HOLD in that moment; it only
-    stops change.
+    """An outage of the registry never stops traffic; it only stops change.
+
+    In the midst of a step: keys of one that is in HOLD in that moment wait until the registry is back.
     """
     with growth.history(ttl_slack_ms=2500) as load:
-        begun(growth)
+        begun(growth, MIDST_OF_THE_THIRD_STEP)
         growth.registry.kill()
-        held = 0
         for i in range(50):
-            try:
-                assert growth.client(i % 3).get(f"fill:{i}") is not None
-            except redis.ResponseError as error:
-                assert "waits for a resize step" in str(error)
-                held += 1
-        assert held < 25, "one step moves a tenth of the keys"
+            assert growth.client(i % 3).get(f"fill:{i}") is not None
         time.sleep(growth.random.uniform(0.5, 2.0))
         growth.registry.start()
         growth.registry.wait_ready()

@@ -10,7 +10,6 @@ import subprocess
 import time
 
 import pytest
-import redis
 
 from harness.cluster import FAILED, RINGSHIFT, run
 from harness.process import Process, die_with_parent, free_port, wait_until
@@ -207,31 +206,6 @@ def test_many_connections_come_and_go(one):
         for s in sockets:
             s.close()
     assert_lives(one)
-
-
-def test_more_connections_than_descriptors(make_cluster):
-    """Out of descriptors it refuses newcomers, serves those it has, and recovers."""
-    cluster = make_cluster(members=2, proxies=0)
-    spec = cluster.write_spec()
-    port = free_port()
-    proxy = Process("proxy-1", ["bash", "-c", f"ulimit -n 64; exec '{RINGSHIFT}' proxy --spec '{spec}' "
-                                f"--listen 127.0.0.1:{port} --threads 1"], cluster.directory)
-    cluster.proxies.append(proxy)
-    proxy.start()
-    _, proxy.port = proxy.wait_ready()
-    first = cluster.client()
-    assert first.set("a", "1")
-    sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(120)]
-    assert first.get("a") == b"1"
-    for s in sockets:
-        s.close()
-
-    def serves():
-        try:
-            return cluster.client(socket_timeout=1).get("a") == b"1"
-        except redis.RedisError:
-            return False
-    wait_until("the proxy takes clients again", serves)
 
 
 # Ports, addresses, registry.

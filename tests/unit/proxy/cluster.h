@@ -90,4 +90,22 @@ class Cluster {
   std::uint16_t port_ = 0;
 };
 
+// The cluster without its last member, which joins in a resize whose slices are all in HOLD: a key that moves is
+// between two members.
+inline std::shared_ptr<const topology::Snapshot> all_held(const Cluster& cluster) {
+  topology::Topology topology = cluster.holder()->load()->topology();
+  topology::Resize resize;
+  resize.id = "r-1";
+  resize.placement = topology.spec.placement;
+  resize.members = topology.spec.members;
+  resize.phase = topology::Phase::hold;
+  resize.active = {{0, topology::kSliceCount}};
+  topology.spec.members.pop_back();
+  topology.resize = resize;
+  topology.fence.epoch = topology.fence.step = 1;
+  auto compiled = topology::Snapshot::compile(topology, {0, 3});
+  if (!compiled) throw std::runtime_error(compiled.error().message);
+  return *compiled;
+}
+
 }  // namespace ringshift::proxy

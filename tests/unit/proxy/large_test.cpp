@@ -163,7 +163,7 @@ TEST(Large, AClientThatDoesNotReadDelaysNobody) {
   Client slow(cluster.port(), 64 << 10);
   slow.command({"GET", "big"});
   std::this_thread::sleep_for(milliseconds(1500));
-  EXPECT_GT(bystander.finish(), 3) << "it is answered again and again";
+  EXPECT_GT(bystander.finish(), 100);
   const std::string wanted = bulk(value);
   EXPECT_TRUE(slow.exactly(wanted.size()) == wanted);
   EXPECT_EQ(slow.ask({"GET", "k"}), "$5\r\nsmall\r\n");
@@ -333,23 +333,6 @@ TEST(Large, UsersMayDoWithLargeValuesWhatTheyMayWithSmallOnes) {
 
 // --- during a resize -------------------------------------------------------------------------------------
 
-// From two members to three, all slices in HOLD.
-std::shared_ptr<const topology::Snapshot> held(const Cluster& cluster) {
-  topology::Topology topology = cluster.holder()->load()->topology();
-  topology::Resize resize;
-  resize.id = "r-1";
-  resize.placement = topology.spec.placement;
-  resize.members = topology.spec.members;
-  resize.phase = topology::Phase::hold;
-  resize.active = {{0, topology::kSliceCount}};
-  topology.spec.members.pop_back();
-  topology.resize = resize;
-  topology.fence.epoch = topology.fence.step = 1;
-  auto compiled = topology::Snapshot::compile(topology, {0, 3});
-  if (!compiled) throw std::runtime_error(compiled.error().message);
-  return *compiled;
-}
-
 // The barrier does not wait for a client, and what it sends later is not written anywhere.
 TEST(Large, AHoldCutsOffWhatIsOnlyHalfThere) {
   Cluster cluster(3);
@@ -359,7 +342,7 @@ TEST(Large, AHoldCutsOffWhatIsOnlyHalfThere) {
     for (int i = 0; i < 300 && applied < revision; ++i) std::this_thread::sleep_for(milliseconds(10));
     return applied >= revision;
   };
-  const auto hold = held(cluster);
+  const auto hold = all_held(cluster);
   std::string moving;
   std::string staying;
   for (int n = 0; moving.empty() || staying.empty(); ++n) {

@@ -179,25 +179,9 @@ TEST(ProxySeveralKeys, TheirOrderWithOtherCommandsIsKept) {
   }
 }
 
-// From two members to three, all slices held: a key that moves is between two members.
-std::shared_ptr<const topology::Snapshot> held(const Cluster& cluster) {
-  topology::Topology topology = cluster.holder()->load()->topology();
-  topology::Resize resize;
-  resize.id = "r-1";
-  resize.placement = topology.spec.placement;
-  resize.members = topology.spec.members;
-  resize.phase = topology::Phase::hold;
-  resize.active = {{0, 1024}};
-  topology.spec.members.pop_back();
-  topology.resize = resize;
-  auto compiled = topology::Snapshot::compile(topology, {0, 2});
-  if (!compiled) throw std::runtime_error(compiled.error().message);
-  return *compiled;
-}
-
 TEST(ProxySeveralKeys, KeysThatMoveTogetherWaitForTheStepAndOthersAreApart) {
   Cluster cluster(3);
-  const auto snapshot = held(cluster);
+  const auto snapshot = all_held(cluster);
   std::vector<std::string> moving;
   std::vector<std::string> staying;
   for (int n = 0; moving.size() < 2 || staying.size() < 2; ++n) {
