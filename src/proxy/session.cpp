@@ -78,27 +78,29 @@ Session::~Session() { worker_.add_unread_output(-static_cast<std::int64_t>(count
 // --- reading ---------------------------------------------------------------------------------------------
 
 std::size_t Session::on_data(std::string_view bytes) {
-  if (closing_ && upload_ == nullptr) [[unlikely]] return bytes.size();
+  if (closing_ && upload_ == nullptr) [[unlikely]]
+    return bytes.size();
   const std::size_t max_in_flight = worker_.options().max_in_flight;
   const std::size_t max_output = worker_.options().max_output_bytes;
   std::size_t used = 0;
   while (used < bytes.size()) {
-    if (alone_ && in_flight() != 0) [[unlikely]] {
+    if (alone_) [[unlikely]] {
       if (upload_ != nullptr) {
         used += feed_upload(bytes.substr(used));
         if (upload_ == nullptr) continue;
         break;
       }
-      barrier_ = true;
-      if (!blocked_ || bytes.size() - used > kMaxBehindBlocked) pause();
-      break;
+      if (in_flight() != 0) {
+        barrier_ = true;
+        if (!blocked_ || bytes.size() - used > kMaxBehindBlocked) pause();
+        break;
+      }
+      alone_ = blocked_ = false;
     }
     if ((in_flight() >= max_in_flight || unread() > max_output) && congested()) [[unlikely]] {
       pause();
       break;
     }
-    if (alone_) [[unlikely]]
-      alone_ = blocked_ = false;
     const CommandParser::State state = parser_.parse({bytes.data() + used, bytes.size() - used});
     if (state == CommandParser::State::need_more) {
       used += parser_.consumed();
