@@ -92,7 +92,7 @@ class Cluster {
 
 // The cluster without its last member, which joins in a resize whose slices are all in HOLD: a key that moves is
 // between two members.
-inline std::shared_ptr<const topology::Snapshot> all_held(const Cluster& cluster) {
+inline std::shared_ptr<const topology::Snapshot> all_held(const Cluster& cluster, std::uint64_t version) {
   topology::Topology topology = cluster.holder()->load()->topology();
   topology::Resize resize;
   resize.id = "r-1";
@@ -103,7 +103,7 @@ inline std::shared_ptr<const topology::Snapshot> all_held(const Cluster& cluster
   topology.spec.members.pop_back();
   topology.resize = resize;
   topology.fence.epoch = topology.fence.step = 1;
-  auto compiled = topology::Snapshot::compile(topology, {0, 3});
+  auto compiled = topology::Snapshot::compile(topology, {0, version});
   if (!compiled) throw std::runtime_error(compiled.error().message);
   return *compiled;
 }

@@ -342,7 +342,7 @@ TEST(Large, AHoldCutsOffWhatIsOnlyHalfThere) {
     for (int i = 0; i < 300 && applied < revision; ++i) std::this_thread::sleep_for(milliseconds(10));
     return applied >= revision;
   };
-  const auto hold = all_held(cluster);
+  const auto hold = all_held(cluster, 3);
   std::string moving;
   std::string staying;
   for (int n = 0; moving.empty() || staying.empty(); ++n) {
