@@ -63,8 +63,10 @@ function(ringshift_folder name)
   set_target_properties(rs_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   ringshift_unite(${name})
   # The library for the command line's options takes the compiler longest of all, and nothing there is worth
-  # optimising or a sanitizer's time: compiled alike in all presets, it is compiled once (by ccache).
-  if(name STREQUAL cli)
+  # optimising or a sanitizer's time: compiled alike in all presets, it is compiled once (by ccache). Not for
+  # ThreadSanitizer: the linker may take any file's copy of an inline function, and one that is not instrumented
+  # (std::shared_ptr's count, say) makes races of what is none.
+  if(name STREQUAL cli AND NOT RINGSHIFT_SANITIZE STREQUAL thread)
     set_target_properties(rs_cli PROPERTIES COMPILE_OPTIONS -O1)
   endif()
   foreach(dep ${ARGN})
