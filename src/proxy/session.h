@@ -225,6 +225,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void cut(std::string_view why);
   void count_unread();
   void count_written();
+  void count_member_error(std::string_view error);
   void settle_measure();
   [[nodiscard]] std::size_t unread() const noexcept {
     return (stream_ ? stream_->queued_bytes() : 0) + stored_bytes_;

@@ -121,6 +121,7 @@ constexpr std::array<Command, kCount> make_commands() {
         command.key_use != KeyUse::none && fact.last == fact.first && (fact.flags & k_movablekeys) == 0;
     next_spec += command.specs;
     decide(command);
+    command.plain = command.handling == Handling::routed && command.always_one_key;
   }
   return commands;
 }
