@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ringshift::history {
+namespace ringshift::check {
 
 inline constexpr std::size_t kMaxFields = 4;         // Cells of one key's state: one, or one a hash field.
 using State = std::array<std::int64_t, kMaxFields>;  // 0: absent.
@@ -65,4 +65,4 @@ struct Verdict {
 // REQUIRES: steps sorted by `invoked`; `previous` below the step's own index. The key is absent at first.
 [[nodiscard]] Verdict check_linearizable(const std::vector<Step>& steps, const Limits& limits = {});
 
-}  // namespace ringshift::history
+}  // namespace ringshift::check
