@@ -163,6 +163,10 @@ class Shrinker {
 
 }  // namespace
 
+std::vector<std::size_t> shrink(const std::vector<Step>& steps, std::size_t culprit, const Limits& limits) {
+  return Shrinker(culprit, limits).run(steps);
+}
+
 std::vector<Step> without(const std::vector<Step>& steps, std::size_t index) {
   std::vector<Step> left;
   left.reserve(steps.size() - 1);

@@ -1,4 +1,6 @@
 // ringshift check: real clients through several proxies, and whether what they saw is linearizable.
+#include "cli/check.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

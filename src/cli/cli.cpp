@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/check.h"
 #include "ringshift_version.h"
 
 namespace ringshift::cli {
