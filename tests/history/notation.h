@@ -15,39 +15,39 @@
 namespace ringshift::check {
 
 inline Operation parse_operation(Kind kind, const std::string& line) {
-  static const std::map<std::string, Verb> kVerbs = {{"SET", Verb::set},
-                                                     {"SETNX", Verb::set_nx},
-                                                     {"GET", Verb::get},
-                                                     {"GETSET", Verb::getset},
-                                                     {"DEL", Verb::del},
-                                                     {"EXISTS", Verb::exists},
-                                                     {"INCR", Verb::incr},
-                                                     {"HSET", Verb::hset},
-                                                     {"HGET", Verb::hget},
-                                                     {"HDEL", Verb::hdel},
-                                                     {"HGETALL", Verb::hgetall},
-                                                     {"SETPX", Verb::set_px},
-                                                     {"PEXPIRE", Verb::pexpire},
-                                                     {"PTTL", Verb::pttl},
-                                                     {"RPUSH", Verb::rpush},
-                                                     {"LLEN", Verb::llen},
-                                                     {"SADD", Verb::sadd},
-                                                     {"SREM", Verb::srem},
-                                                     {"SISMEMBER", Verb::sismember},
-                                                     {"SMEMBERS", Verb::smembers},
-                                                     {"ZADD", Verb::zadd},
-                                                     {"ZREM", Verb::zrem},
-                                                     {"ZSCORE", Verb::zscore},
-                                                     {"XADD", Verb::xadd},
-                                                     {"XLEN", Verb::xlen}};
+  static const std::map<std::string, Verb> kVerbsByName = {{"SET", Verb::set},
+                                                           {"SETNX", Verb::set_nx},
+                                                           {"GET", Verb::get},
+                                                           {"GETSET", Verb::getset},
+                                                           {"DEL", Verb::del},
+                                                           {"EXISTS", Verb::exists},
+                                                           {"INCR", Verb::incr},
+                                                           {"HSET", Verb::hset},
+                                                           {"HGET", Verb::hget},
+                                                           {"HDEL", Verb::hdel},
+                                                           {"HGETALL", Verb::hgetall},
+                                                           {"SETPX", Verb::set_px},
+                                                           {"PEXPIRE", Verb::pexpire},
+                                                           {"PTTL", Verb::pttl},
+                                                           {"RPUSH", Verb::rpush},
+                                                           {"LLEN", Verb::llen},
+                                                           {"SADD", Verb::sadd},
+                                                           {"SREM", Verb::srem},
+                                                           {"SISMEMBER", Verb::sismember},
+                                                           {"SMEMBERS", Verb::smembers},
+                                                           {"ZADD", Verb::zadd},
+                                                           {"ZREM", Verb::zrem},
+                                                           {"ZSCORE", Verb::zscore},
+                                                           {"XADD", Verb::xadd},
+                                                           {"XLEN", Verb::xlen}};
   Operation op;
   op.kind = kind;
   op.key = "k";
   std::istringstream in(line);
   std::string interval, verb, word;
   in >> op.client >> interval >> verb;
-  if (!kVerbs.contains(verb)) ADD_FAILURE() << "no such verb in: " << line;
-  op.verb = kVerbs.at(verb);
+  if (!kVerbsByName.contains(verb)) ADD_FAILURE() << "no such verb in: " << line;
+  op.verb = kVerbsByName.at(verb);
   const auto dots = interval.find("..");
   op.invoked = static_cast<std::int64_t>(std::stod(interval.substr(0, dots)) * 1e6);
   const std::string end = interval.substr(dots + 2);

@@ -20,8 +20,8 @@ def nothing(_):
 
 
 def restart(process):
+    """Does not wait until it is ready: it may need another that is away, too."""
     process.start()
-    process.wait_ready(60)
 
 
 def kill_member(server):
@@ -92,6 +92,7 @@ class Injector(threading.Thread):
         self._lock = threading.Lock()
         self._open = False
         self._active = []  # (when it heals, target, fault)
+        self._restarted = set()  # They may not be ready yet.
         self._next = 0.0
 
     def open(self):
@@ -103,8 +104,14 @@ class Injector(threading.Thread):
         """False when a process does not come back."""
         with self._lock:
             self._open = False
-            while self._active:
-                self._heal_one(self._active.pop())
+            try:
+                while self._active:
+                    self._heal_one(self._active.pop())
+                for process in self._restarted:
+                    process.wait_ready(60)
+            except Exception as error:
+                self.problems.append(f"{type(error).__name__}: {error}")
+            self._restarted.clear()
         return not self.problems
 
     def satisfied(self):
@@ -155,6 +162,8 @@ class Injector(threading.Thread):
     def _heal_one(self, entry):
         _, target, fault = entry
         fault.heal(target)
+        if fault.heal is restart:
+            self._restarted.add(target)
         if fault.heal is not nothing:
             self.log(f"healed: {fault.kind}: {name_of(target)}")
 
