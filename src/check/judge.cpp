@@ -82,7 +82,7 @@ std::optional<Violation> check_steps(const Operations& operations, const Limits&
     violation.why = possible_states(verdict, translator, any.kind);
     if (with_excerpt) {
       few.clear();
-      for (const std::size_t index : shrink(steps, at, limits)) few.push_back(translator.kept()[index]);
+      for (const std::size_t index : shrink(steps, at)) few.push_back(translator.kept()[index]);
     }
   } else {
     violation.kind = Violation::Kind::inconclusive;

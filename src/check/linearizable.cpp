@@ -334,7 +334,7 @@ Verdict Search::run() {
 
 Verdict check_linearizable(const std::vector<Step>& steps, const Limits& limits) {
   const Verdict verdict = Search(steps, limits, true).run();
-  if (verdict.kind != Verdict::Kind::broken) return verdict;
+  if (verdict.kind != Verdict::Kind::broken || !limits.name_step) return verdict;
   const Verdict plain = Search(steps, limits, false).run();
   return plain.kind == Verdict::Kind::broken ? plain : verdict;
 }

@@ -38,7 +38,7 @@ bool refutes(const Guard& guard, std::int64_t value) {
 
 class Shrinker {
  public:
-  Shrinker(std::size_t culprit, const Limits& limits) : culprit_(culprit), limits_(limits) {}
+  explicit Shrinker(std::size_t culprit) : culprit_(culprit) {}
 
   std::vector<std::size_t> run(const std::vector<Step>& steps) {
     // What began after the culprit's end is not needed; and the search did not look at it.
@@ -50,7 +50,6 @@ class Shrinker {
       if (steps[i].invoked > steps[culprit_].returned) all.remove(i);
     }
     now_ = std::move(all);
-    if (!broken(now_)) return now_.origin;
     project();
     increments_to_writes();
     for (std::size_t before = now_.steps.size() + 1; before != now_.steps.size() && searches_ > 0;) {
@@ -63,9 +62,14 @@ class Shrinker {
 
  private:
   bool broken(const Selection& selection) {
-    if (searches_ == 0) return false;
+    if (searches_ == 0 || work_ == 0) return false;
     --searches_;
-    return check_linearizable(selection.steps, limits_).kind == Verdict::Kind::broken;
+    Limits limits;
+    limits.max_work = work_;
+    limits.name_step = false;
+    const Verdict verdict = check_linearizable(selection.steps, limits);
+    work_ -= std::min(work_, verdict.work);
+    return verdict.kind == Verdict::Kind::broken;
   }
 
   // One cell alone, if it shows the fault. Tests of the whole key are dropped.
@@ -156,15 +160,15 @@ class Shrinker {
   }
 
   const std::size_t culprit_;
-  const Limits limits_;
   Selection now_;
   std::size_t searches_ = kMaxSearches;
+  std::uint64_t work_ = kMaxShrinkWork;
 };
 
 }  // namespace
 
-std::vector<std::size_t> shrink(const std::vector<Step>& steps, std::size_t culprit, const Limits& limits) {
-  return Shrinker(culprit, limits).run(steps);
+std::vector<std::size_t> shrink(const std::vector<Step>& steps, std::size_t culprit) {
+  return Shrinker(culprit).run(steps);
 }
 
 std::vector<Step> without(const std::vector<Step>& steps, std::size_t index) {

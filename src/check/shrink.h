@@ -6,7 +6,8 @@
 //   - cells that the culprit did not see may go, for the same reason;
 //   - a write may go where no step that is left can have come between it and the next write (may_remove).
 // The last two are repeated while what is left is still inexplicable.
-// Cost: at most kMaxSearches searches, each within `limits`. Where those end early, more steps are left.
+// Cost: at most kMaxSearches searches, and kMaxShrinkWork configurations in all. Where that ends it early,
+// more steps are left.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -16,11 +17,11 @@
 namespace ringshift::check {
 
 inline constexpr std::size_t kMaxSearches = 600;
+inline constexpr std::uint64_t kMaxShrinkWork = 200'000;
 
 // Indices of the steps left, ascending; `culprit` is among them.
 // REQUIRES: the search ends as `broken` at `culprit`.
-[[nodiscard]] std::vector<std::size_t> shrink(const std::vector<Step>& steps, std::size_t culprit,
-                                              const Limits& limits);
+[[nodiscard]] std::vector<std::size_t> shrink(const std::vector<Step>& steps, std::size_t culprit);
 
 // Whether `steps` without the write `index` can be explained wherever they can be with it.
 // REQUIRES: every step concerns one cell and adds nothing.

@@ -62,11 +62,11 @@ bool explained(const std::vector<Step>& steps) {
 TEST(Shrink, WhatMayGoNeverTakesAnExplanationAway) {
   const std::uint64_t base = std::random_device{}();
   std::size_t removed = 0;
-  for (std::uint64_t seed = base; seed < base + 200; ++seed) {
+  for (std::uint64_t seed = base; seed < base + 100; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<Step> steps = right_history(seed, 40);
     ASSERT_TRUE(explained(steps)) << "seed " << seed;
-    for (int tries = 0; tries < 60 && !steps.empty(); ++tries) {
+    for (int tries = 0; tries < 40 && !steps.empty(); ++tries) {
       const auto index = static_cast<std::size_t>(random() % steps.size());
       if (steps[index].effects.empty()) {
         if (random() % 4 == 0) steps = without(steps, index);
@@ -81,7 +81,7 @@ TEST(Shrink, WhatMayGoNeverTakesAnExplanationAway) {
       ASSERT_TRUE(explained(steps)) << "seed " << seed << ", after " << tries;
     }
   }
-  EXPECT_GT(removed, 500U);
+  EXPECT_GT(removed, 150U);
 }
 
 TEST(Shrink, LeavesLittleThatIsStillInexplicable) {
@@ -100,7 +100,7 @@ TEST(Shrink, LeavesLittleThatIsStillInexplicable) {
     if (verdict.kind != Verdict::Kind::broken) continue;
     ++broken;
     const auto culprit = static_cast<std::size_t>(verdict.step);
-    const auto kept = shrink(steps, culprit, {});
+    const auto kept = shrink(steps, culprit);
     EXPECT_TRUE(std::ranges::is_sorted(kept));
     EXPECT_TRUE(std::ranges::find(kept, culprit) != kept.end()) << "seed " << seed;
     most = std::max(most, kept.size());
@@ -122,7 +122,7 @@ TEST(Shrink, ACountersFaultNeedsNotItsWholePast) {
   }
   const Verdict verdict = check_linearizable(steps);
   ASSERT_EQ(verdict.kind, Verdict::Kind::broken);
-  EXPECT_LE(shrink(steps, static_cast<std::size_t>(verdict.step), {}).size(), 4U);
+  EXPECT_LE(shrink(steps, static_cast<std::size_t>(verdict.step)).size(), 4U);
 }
 
 }  // namespace
