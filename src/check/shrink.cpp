@@ -140,12 +140,21 @@ class Shrinker {
     }
   }
 
+  // Whether it wrote what the culprit saw: people want to know where that came from, and what replaced it.
+  bool seen_by_culprit(const Step& write) const {
+    const auto at = std::ranges::find(now_.origin, culprit_) - now_.origin.begin();
+    return std::ranges::any_of(now_.steps[static_cast<std::size_t>(at)].guards, [&](const Guard& guard) {
+      return guard.test == Guard::Test::equals && guard.value != 0 &&
+             guard.value == write.effects.front().value;
+    });
+  }
+
   // From the last to the first; what cannot go need at least not say what it saw.
   void remove_writes() {
     for (std::size_t i = now_.steps.size(); i-- > 0 && searches_ > 0;) {
       if (now_.origin[i] == culprit_ || now_.steps[i].effects.empty()) continue;
       Selection fewer = now_;
-      if (may_remove(now_.steps, i)) {
+      if (!seen_by_culprit(now_.steps[i]) && may_remove(now_.steps, i)) {
         fewer.remove(i);
         if (broken(fewer)) {
           now_ = std::move(fewer);

@@ -5,9 +5,9 @@
 //   - reads, and what a write saw of the state before it, may always go: fewer constraints;
 //   - cells that the culprit did not see may go, for the same reason;
 //   - a write may go where no step that is left can have come between it and the next write (may_remove).
-// The last two are repeated while what is left is still inexplicable.
-// Cost: at most kMaxSearches searches, and kMaxShrinkWork configurations in all. Where that ends it early,
-// more steps are left.
+// The last two are repeated while what is left is still inexplicable. The write of what the culprit saw
+// stays. Cost: at most kMaxSearches searches, and kMaxShrinkWork configurations in all. Where that ends it
+// early, more steps are left.
 #pragma once
 #include <cstddef>
 #include <vector>

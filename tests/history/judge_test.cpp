@@ -248,7 +248,9 @@ TEST(Check, ShowsTheFewOperationsThatCannotBeExplained) {
   const Violation& violation = result.violations[0];
   EXPECT_EQ(violation.kind, V::stale_read);
   EXPECT_EQ(violation.of, 201U);
-  EXPECT_LE(violation.operations.size(), 3U);
+  ASSERT_EQ(violation.operations.size(), 3U);  // What was read, what replaced it, and who read it.
+  EXPECT_EQ(violation.operations[0].value, "v20");
+  EXPECT_EQ(violation.operations[1].verb, Verb::set);
   EXPECT_EQ(violation.operations[violation.culprit].text, "v20");
   History few;
   few.operations = violation.operations;

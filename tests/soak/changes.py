@@ -54,7 +54,7 @@ class Operator:
         self.rollback_at = random.choice([0.0, 0.01, 0.37, 0.7, 0.99]) if random.random() < 0.3 else None
         self.rate_at = random.uniform(0, 0.9) if random.random() < 0.3 else None
         self.resume_at = None
-        self.done = []
+        self.asked, self.done = set(), []  # What is not accepted may have been heard all the same.
 
     def look(self, status, now):
         if status["state"] == "paused" and self.resume_at is None:
@@ -83,6 +83,7 @@ class Operator:
         self.resume_at = now if self.resume_at is not None else None
 
     def _ask(self, *request):
+        self.asked.add(request[0])
         accepted = self.world.ask(*request, patience=3)
         self.log(f"operator: {' '.join(map(str, request))}: {'accepted' if accepted else 'not accepted'}")
         if accepted:

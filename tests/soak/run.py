@@ -113,12 +113,13 @@ class Soak:
             # Its answer may be late and the resize run all the same: whatever runs is followed.
             self.log(f"start: {started.stderr.strip()}")
         self.injector.open()
-        ended = self.follow(change, time.monotonic() + self.random.uniform(min(STORM_LEAST, self.options.storm), self.options.storm))
-        self.account(change, ended, path)
-
-    def follow(self, change, faults_until):
-        """The status of the resize once it has ended, and all faults are healed."""
         operator = Operator(self.world, self.random, self.log)
+        storm = self.random.uniform(min(STORM_LEAST, self.options.storm), self.options.storm)
+        ended = self.follow(change, operator, time.monotonic() + storm)
+        self.account(change, operator, ended, path)
+
+    def follow(self, change, operator, faults_until):
+        """The status of the resize once it has ended, and all faults are healed."""
         begin, calm_since, last = time.monotonic(), None, None
         while True:
             self.minute()
@@ -144,13 +145,17 @@ class Soak:
                 raise Violation(f"stuck: {change.kind}, {STUCK} s after the last fault: {status}")
             time.sleep(0.15)
 
-    def account(self, change, status, path):
+    def account(self, change, operator, status, path):
         state = "rolled back" if status["rolled_back"] else status["state"]
         if self.in_force(change.servers, change.weights, change.placement):
             self.world.serving, self.world.weights, self.world.placement = change.servers, change.weights, change.placement
             state = "finished"  # A controller that came later says "idle" only.
         elif not self.in_force(self.world.serving, self.world.weights, self.world.placement):
             raise Violation(f"after {path.name} ({state}) neither the old nor the new topology is in force")
+        elif state == "idle" and status["keys_moved"] > 0:
+            state = "rolled back"
+        if state == "rolled back" and "rollback" not in operator.asked:
+            raise Violation(f"after {path.name} all is as before, and nobody asked for that: {status}")
         self.log(f"ended: {state}, {status['keys_moved']} keys, hold {status['hold_ms_max']:.1f} ms, "
                  f"fences {status['fences']}, {status['last_error']}")
         self.outcomes[state] += 1
