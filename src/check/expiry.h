@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/history/operation.h"
+#include "check/operation.h"
 
-namespace ringshift::history {
+namespace ringshift::check {
 
 struct ExpiryFault {
   enum class Kind { early, outlived, resurrected, stale, no_deadline };
@@ -26,4 +26,4 @@ struct ExpiryFault {
 [[nodiscard]] std::optional<ExpiryFault> check_expiry(const std::vector<const Operation*>& operations,
                                                       std::chrono::milliseconds slack);
 
-}  // namespace ringshift::history
+}  // namespace ringshift::check

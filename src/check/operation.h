@@ -7,13 +7,15 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace ringshift::history {
+namespace ringshift::check {
 
 // How the operations on a key are judged. A key has one kind for its whole life.
-enum class Kind : std::uint8_t { register_, counter, hash, expiry };
+enum class Kind : std::uint8_t { register_, counter, hash, expiry, list, set, zset, stream };
+inline constexpr std::size_t kKinds = 8;
 
 enum class Verb : std::uint8_t {
   set,
@@ -30,7 +32,19 @@ enum class Verb : std::uint8_t {
   set_px,
   pexpire,
   pttl,  // expiry, with get
+  rpush,
+  llen,  // list: a counter that only grows
+  sadd,
+  srem,
+  sismember,
+  smembers,  // set, with del
+  zadd,
+  zrem,
+  zscore,  // zset, with del
+  xadd,
+  xlen,  // stream: a counter whose increments do not tell their number
 };
+inline constexpr std::size_t kVerbs = 25;
 
 enum class Outcome : std::uint8_t { answered, unknown, not_executed };
 
@@ -41,21 +55,29 @@ struct Operation {
   Verb verb = Verb::get;
   Outcome outcome = Outcome::answered;
   std::uint32_t client = 0;
+  std::uint32_t proxy = 0;     // Index into the list of proxies.
   std::uint64_t sequence = 0;  // Order in which the client sent its operations, pipelines included.
   std::string key;
-  std::string field;        // hset, hget, hdel
-  std::string value;        // What set, set_nx, getset, hset, set_px wrote.
+  std::string field;        // hset, hget, hdel; the member of sadd, srem, sismember, zadd, zrem, zscore
+  std::string value;        // What set, set_nx, getset, hset, set_px, zadd (the score) wrote; see value.h.
   std::int64_t ttl_ms = 0;  // set_px, pexpire
   std::int64_t invoked = 0, returned = 0;
   // The answer, by verb. Absent text is nil.
   std::optional<std::string> text;
   std::int64_t number = 0;
-  std::vector<std::pair<std::string, std::string>> fields;  // hgetall
+  std::vector<std::pair<std::string, std::string>> fields;  // hgetall; smembers with empty values
 };
 
 [[nodiscard]] bool is_write(Verb verb) noexcept;
-// "SET k v -> OK", as people read it; times are added by the report.
+// "SET v -> OK", as people read it; times and key are added by the report.
 [[nodiscard]] std::string describe(const Operation& operation);
+
+[[nodiscard]] std::string_view to_string(Kind kind) noexcept;  // "register", "counter", ...
+[[nodiscard]] std::optional<Kind> parse_kind(std::string_view text) noexcept;
+[[nodiscard]] std::string_view to_string(Verb verb) noexcept;  // "SET NX", "GET", ...
+[[nodiscard]] std::optional<Verb> parse_verb(std::string_view text) noexcept;
+[[nodiscard]] std::string_view to_string(Outcome outcome) noexcept;  // "answered", "unknown", "not executed"
+[[nodiscard]] std::optional<Outcome> parse_outcome(std::string_view text) noexcept;
 
 struct History {
   std::vector<Operation> operations;
@@ -64,4 +86,4 @@ struct History {
   std::uint64_t reconnects = 0;
 };
 
-}  // namespace ringshift::history
+}  // namespace ringshift::check

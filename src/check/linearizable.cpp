@@ -1,11 +1,11 @@
-#include "tests/history/linearizable.h"
+#include "check/linearizable.h"
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
-namespace ringshift::history {
+namespace ringshift::check {
 namespace {
 
 // A set of small numbers. 256 is the bound on one key's pending and on its uncertain operations.
@@ -334,9 +334,9 @@ Verdict Search::run() {
 
 Verdict check_linearizable(const std::vector<Step>& steps, const Limits& limits) {
   const Verdict verdict = Search(steps, limits, true).run();
-  if (verdict.kind != Verdict::Kind::broken) return verdict;
+  if (verdict.kind != Verdict::Kind::broken || !limits.name_step) return verdict;
   const Verdict plain = Search(steps, limits, false).run();
   return plain.kind == Verdict::Kind::broken ? plain : verdict;
 }
 
-}  // namespace ringshift::history
+}  // namespace ringshift::check

@@ -1,8 +1,8 @@
-#include "tests/history/expiry.h"
+#include "check/expiry.h"
 
 #include <algorithm>
 
-namespace ringshift::history {
+namespace ringshift::check {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
@@ -156,4 +156,4 @@ std::optional<ExpiryFault> check_expiry(const std::vector<const Operation*>& ope
   return Judge(operations, slack.count() * kMs).run();
 }
 
-}  // namespace ringshift::history
+}  // namespace ringshift::check
