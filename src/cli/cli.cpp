@@ -29,6 +29,7 @@ int run(int argc, char** argv) {
   add_vectors(app);
   add_import(app);
   add_compare(app);
+  add_doctor(app);
   add_completion(app);
   try {
     app.parse(argc, argv);
