@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
   add_import(app);
   add_compare(app);
   add_check(app);
+  add_doctor(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

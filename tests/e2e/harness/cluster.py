@@ -42,13 +42,13 @@ def run_json(*arguments, **options):
 
 
 class Member:
-    """A redis-server that keeps nothing on disk."""
+    """A redis-server that keeps nothing on disk, unless `options` (of its command line) say otherwise."""
 
-    def __init__(self, number, directory):
+    def __init__(self, number, directory, options=()):
         self.id = f"cache-{number}"
         self.port = free_port()
         self.process = Process(self.id, ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "",
-                                         "--appendonly", "no", "--loglevel", "warning", "--dir", directory],
+                                         "--appendonly", "no", "--loglevel", "warning", "--dir", directory, *options],
                                directory)
         self.start()
 
@@ -98,8 +98,8 @@ class Cluster:
         fixed = [p for p in (self.registry, self.controller) if p]
         return fixed + self.proxies + [m.process for m in self.members]
 
-    def add_member(self):
-        member = Member(len(self.members) + 1, self.directory)
+    def add_member(self, *options):
+        member = Member(len(self.members) + 1, self.directory, options)
         self.members.append(member)
         return member
 
