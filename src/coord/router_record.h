@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "coord/coordinator.h"
 
@@ -13,6 +15,10 @@ struct RouterRecord {
   std::string digest;     // Of that topology.
   std::uint64_t requests = 0, hits = 0, misses = 0;
   std::uint64_t keys_pulled = 0, bytes_pulled = 0;  // Moved by this router for a client's command.
+  // While a resize runs: the keys of moving slices that were asked for most, and about how often of late. At
+  // most kHotKeysMax.
+  static constexpr std::size_t kHotKeysMax = 64;
+  std::vector<std::pair<std::string, std::uint64_t>> hot_keys;
   bool operator==(const RouterRecord&) const = default;
 };
 
