@@ -66,6 +66,12 @@ struct Limits {
   std::uint64_t move_keys_per_second = 5000;
   std::uint64_t move_bytes_per_second = 50ULL << 20;
   std::uint32_t move_batch_keys = 10;
+  std::uint32_t move_batches_in_flight = 3;        // Of one source.
+  std::uint32_t move_batches_in_all = 64;          // Over all sources.
+  std::uint64_t move_memory_bytes = 256ULL << 20;  // Payload that the mover holds.
+  std::uint32_t move_latency_ms = 10;          // Of a source, above which it is moved from slower; 0: never.
+  std::uint64_t origin_misses_per_second = 0;  // Of all routers, above which all is slower; 0: never.
+  std::uint64_t big_key_bytes = 32ULL << 20;   // Above it a key waits for the operator's word.
   bool operator==(const Limits&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include "plan/edit.h"
 #include "ringshift/diff.h"
 #include "transfer/steps.h"
+#include "transfer/verify.h"
 
 namespace ringshift::resize {
 
@@ -94,6 +95,7 @@ Status Leader::load() {
   if (ours && ours_of == topology_->resize->id && ours->keys_moved > checkpoint_->keys_moved) {
     checkpoint_->keys_moved = ours->keys_moved;
     checkpoint_->bytes_moved = std::max(checkpoint_->bytes_moved, ours->bytes_moved);
+    checkpoint_->keys_verified = std::max(checkpoint_->keys_verified, ours->keys_verified);
     checkpoint_->pairs = ours->pairs;
     checkpoint_->big_keys.insert(ours->big_keys.begin(), ours->big_keys.end());
   }
@@ -236,6 +238,9 @@ Status Leader::change_checkpoint(const Request& request) {
       next.spec.limits.move_keys_per_second = request.keys_per_second;
       return publish(std::move(next));
     }
+    case Request::Action::big_keys:
+      if (Status changed = change_big_keys(request); !changed) return changed;
+      break;
     case Request::Action::start:
       break;
   }
@@ -337,6 +342,12 @@ Status Leader::start(const Request& request) {
   checkpoint_->steps = std::move(steps);
   checkpoint_->allow_foreign = request.allow_foreign;
   checkpoint_->target = *target;
+  if (Status taken = change_big_keys(request); !taken) return taken;
+  if (!request.verify.empty() && !transfer::verify_by_name(request.verify)) {
+    return fail(ErrorKind::invalid,
+                fmt::format("--verify: '{}' is none of counts, sample, all", request.verify));
+  }
+  if (!request.verify.empty()) checkpoint_->verify = request.verify;
   status_ = ResizeStatus{};
   status_.id = id;
   pulls_seen_.clear();

@@ -59,6 +59,13 @@ class Leader {
   Status roll_back();
   Status move();
   Status after_mover(Mover::Outcome outcome, const std::string& error);
+  // leader_mover.cpp: what the mover is told, and what it says
+  [[nodiscard]] Mover::Options mover_options();
+  void steer(Mover& mover);
+  void note_progress(const Mover::Progress& progress);
+  Status after_big_keys();
+  [[nodiscard]] bool origin_is_over();
+  Status change_big_keys(const Request& request);
   Status book_progress();
   void save_progress_now_and_then();
   Status switch_read_order();
@@ -94,6 +101,9 @@ class Leader {
   std::map<std::string, std::uint64_t> pulls_seen_;  // Router id -> its counter when last seen.
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
+  std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
+  std::chrono::steady_clock::time_point misses_seen_at_;
+  bool origin_over_ = false;
   Members members_;
 };
 

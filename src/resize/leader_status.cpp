@@ -56,6 +56,7 @@ ResizeStatus Leader::current_status() {
   status.keys_moved = checkpoint_->keys_moved + progress_.moved;
   status.bytes_moved = checkpoint_->bytes_moved + progress_.bytes;
   status.keys_to_move = std::max(checkpoint_->keys_to_move, status.keys_moved);
+  status.keys_verified = checkpoint_->keys_verified + progress_.verified;
   status.fences = checkpoint_->fences;
   status.hold_ms_max = checkpoint_->hold_ms_max;
   status.steps = checkpoint_->steps.size();

@@ -41,6 +41,7 @@ void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
   checkpoint.bytes_moved += progress.bytes;
   for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair] += moved;
   checkpoint.big_keys.insert(progress.big_keys.begin(), progress.big_keys.end());
+  checkpoint.keys_verified += progress.verified;
 }
 
 // "7.0.15" as a number that compares: 7000.
@@ -264,26 +265,29 @@ Status Leader::move() {
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
-  const topology::Limits& limits = topology_->spec.limits;
-  const base::TimePoint now = std::chrono::steady_clock::now();
-  key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
-  byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
-  auto mover = std::make_unique<Mover>(
-      *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get(),
-                                options_.member_access});
+  auto mover = std::make_unique<Mover>(*snapshot, mover_options());
+  steer(*mover);
   Result<bool> stamps_good = true;
   Status read_order;
   while (!mover->wait(kMoverTick)) {
     progress_ = mover->progress();
+    note_progress(progress_);
     tell(false);
     save_progress_now_and_then();
-    if (stamps_good && *stamps_good) stamps_good = repair_stamps();
+    steer(*mover);
+    if (!stamps_good || *stamps_good) stamps_good = repair_stamps();
+    // A member that does not answer has nothing moved to it or from it, and the mover tries for a while. The
+    // others' keys go on: each transfer looks at the stamp itself.
+    if (!stamps_good) status_.last_error = stamps_good.error().message;
     if (read_order) read_order = switch_read_order();
-    if (request_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order) mover->stop();
+    if (request_waits() || !may_lead_() || (stamps_good && !*stamps_good) || !read_order) mover->stop();
   }
   const Mover::Outcome outcome = mover->outcome();
   const std::string error = mover->error();
   progress_ = mover->progress();
+  note_progress(progress_);
+  status_.rate_in_force = 0;
+  status_.held_back.clear();
   mover.reset();  // Its connections are ours by name: it must be gone before any barrier.
   if (Status saved = book_progress(); !saved) return saved;
   if (!read_order) return read_order;
@@ -327,14 +331,18 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
     case Mover::Outcome::clean: {
       const Status closed = set_gates(all_members(*topology_), topology_->fence, Gate::done);
       if (!closed) return closed;
+      status_.last_error.clear();
       return publish(settle(*topology_));
     }
+    case Mover::Outcome::big_keys:
+      return after_big_keys();
     case Mover::Outcome::stopped:
       return {};
     case Mover::Outcome::gated:
     case Mover::Outcome::restarted:
       stamps_checked_at_ = {};
       return check_stamps();
+    case Mover::Outcome::mismatched:
     case Mover::Outcome::failed:
       // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
       status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";

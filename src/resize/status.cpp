@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate"};
+constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate", "big_keys"};
 
 Result<json> parse_object(std::string_view text, std::string_view what) {
   json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -55,6 +55,25 @@ std::vector<PairProgress> pairs_of(const json& object) {
   return out;
 }
 
+json waiting_json(const std::vector<WaitingKey>& keys) {
+  json out = json::array();
+  for (const WaitingKey& key : keys)
+    out.push_back({{"key", key.key}, {"bytes", key.bytes}, {"from", key.from}, {"to", key.to}});
+  return out;
+}
+
+std::vector<WaitingKey> waiting_of(const json& object) {
+  std::vector<WaitingKey> out;
+  const auto keys = object.find("waiting_big_keys");
+  if (keys == object.end() || !keys->is_array()) return out;
+  for (const json& key : *keys) {
+    if (!key.is_object()) continue;
+    out.push_back({field<std::string>(key, "key", ""), field<std::uint64_t>(key, "bytes", 0),
+                   field<std::string>(key, "from", ""), field<std::string>(key, "to", "")});
+  }
+  return out;
+}
+
 Result<topology::Spec> spec_of(const json& object, std::string_view what) {
   return topology::parse_spec(object.at("spec").dump(), what);
 }
@@ -68,6 +87,9 @@ std::string to_json(const Request& request) {
   if (request.allow_foreign) out["allow_foreign"] = true;
   if (request.force) out["force"] = true;
   if (request.keys_per_second != 0) out["keys_per_second"] = request.keys_per_second;
+  if (!request.big_keys.empty()) out["big_keys"] = request.big_keys;
+  if (request.big_key_limit != 0) out["big_key_limit"] = request.big_key_limit;
+  if (!request.verify.empty()) out["verify"] = request.verify;
   return dump(out);
 }
 
@@ -78,7 +100,7 @@ Result<Request> parse_request(std::string_view text) {
   request.id = field<std::string>(*object, "id", "");
   const auto action = field<std::string>(*object, "action", "");
   bool known = false;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < static_cast<int>(std::size(kActions)); ++i) {
     if (action != kActions[i]) continue;
     request.action = static_cast<Request::Action>(i);
     known = true;
@@ -86,7 +108,8 @@ Result<Request> parse_request(std::string_view text) {
   if (!known) {
     return fail(
         ErrorKind::invalid,
-        fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate", action));
+        fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate, big_keys",
+                    action));
   }
   if (object->contains("spec")) {
     Result<topology::Spec> spec = spec_of(*object, "request");
@@ -97,6 +120,9 @@ Result<Request> parse_request(std::string_view text) {
   request.allow_foreign = field<bool>(*object, "allow_foreign", false);
   request.force = field<bool>(*object, "force", false);
   request.keys_per_second = field<std::uint64_t>(*object, "keys_per_second", 0);
+  request.big_keys = field<std::string>(*object, "big_keys", "");
+  request.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);
+  request.verify = field<std::string>(*object, "verify", "");
   return request;
 }
 
@@ -119,7 +145,13 @@ std::string to_json(const ResizeStatus& status) {
                    {"last_error", status.last_error},
                    {"rolled_back", status.rolled_back},
                    {"request_id", status.request_id},
-                   {"request_error", status.request_error}});
+                   {"request_error", status.request_error},
+                   {"rate_in_force", status.rate_in_force},
+                   {"held_back", status.held_back},
+                   {"keys_verified", status.keys_verified},
+                   {"retries", status.retries},
+                   {"big_keys_waiting", status.big_keys_waiting},
+                   {"waiting_big_keys", waiting_json(status.waiting_big_keys)}});
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -145,6 +177,12 @@ Result<ResizeStatus> parse_status(std::string_view text) {
   status.request_id = field<std::string>(*object, "request_id", "");
   status.request_error = field<std::string>(*object, "request_error", "");
   status.pairs = pairs_of(*object);
+  status.rate_in_force = field<double>(*object, "rate_in_force", 0);
+  status.held_back = field<std::vector<std::string>>(*object, "held_back", {});
+  status.keys_verified = field<std::uint64_t>(*object, "keys_verified", 0);
+  status.retries = field<std::uint64_t>(*object, "retries", 0);
+  status.big_keys_waiting = field<std::uint64_t>(*object, "big_keys_waiting", 0);
+  status.waiting_big_keys = waiting_of(*object);
   return status;
 }
 
@@ -164,6 +202,10 @@ std::string to_json(const Checkpoint& checkpoint) {
                    {"rollback", checkpoint.rollback},
                    {"pairs", pairs_json(pairs)},
                    {"big_keys", checkpoint.big_keys},
+                   {"big_key_policy", checkpoint.big_key_policy},
+                   {"big_key_limit", checkpoint.big_key_limit},
+                   {"verify", checkpoint.verify},
+                   {"keys_verified", checkpoint.keys_verified},
                    {"spec", json::parse(topology::to_json(checkpoint.target))}});
 }
 
@@ -188,6 +230,10 @@ Result<Checkpoint> parse_checkpoint(std::string_view text) {
   checkpoint.rollback = field<bool>(*object, "rollback", false);
   for (const PairProgress& pair : pairs_of(*object)) checkpoint.pairs[{pair.from, pair.to}] = pair.moved;
   checkpoint.big_keys = field<std::set<std::string>>(*object, "big_keys", {});
+  checkpoint.big_key_policy = field<std::string>(*object, "big_key_policy", "wait");
+  checkpoint.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);
+  checkpoint.verify = field<std::string>(*object, "verify", "counts");
+  checkpoint.keys_verified = field<std::uint64_t>(*object, "keys_verified", 0);
   return checkpoint;
 }
 

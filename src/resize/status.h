@@ -14,7 +14,7 @@
 namespace ringshift::resize {
 
 struct Request {
-  enum class Action { start, pause, resume, rollback, set_rate };
+  enum class Action { start, pause, resume, rollback, set_rate, big_keys };
   std::string id;  // Chosen by the sender; the status answers to it.
   Action action = Action::start;
   std::optional<topology::Spec> spec;  // start
@@ -22,6 +22,10 @@ struct Request {
   bool allow_foreign = false;          // start: clients that are not ours may stay connected.
   bool force = false;                  // start: more than half of the members may vanish.
   std::uint64_t keys_per_second = 0;   // set_rate
+  // start: what becomes of keys above limits.big_key_bytes. "" means wait.
+  std::string big_keys;             // move|wait|refuse
+  std::uint64_t big_key_limit = 0;  // start with move, big_keys: up to which size they are moved; 0: any.
+  std::string verify;               // start: counts|sample|all; "" means counts.
 };
 [[nodiscard]] std::string to_json(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view json);
@@ -29,6 +33,13 @@ struct Request {
 struct PairProgress {
   std::string from, to;
   std::uint64_t moved = 0;
+};
+
+struct WaitingKey {
+  std::string key;  // For people: unprintable bytes are escaped, and its end is missing if it is long.
+  std::uint64_t bytes = 0;
+  std::string from, to;
+  bool operator==(const WaitingKey&) const = default;
 };
 
 struct ResizeStatus {
@@ -45,6 +56,11 @@ struct ResizeStatus {
   std::string last_error;
   bool rolled_back = false;               // With state finished: the cluster is as it was before.
   std::string request_id, request_error;  // The last request that was handled; "" when it was accepted.
+  double rate_in_force = 0;            // Keys a second that the mover may move now; 0 when it does not work.
+  std::vector<std::string> held_back;  // Why that is less than configured.
+  std::uint64_t keys_verified = 0, retries = 0;
+  std::uint64_t big_keys_waiting = 0;        // How many keys of this step are above the limit.
+  std::vector<WaitingKey> waiting_big_keys;  // The first of them.
   bool operator==(const ResizeStatus&) const = default;
 };
 inline bool operator==(const PairProgress& a, const PairProgress& b) {
@@ -65,6 +81,10 @@ struct Checkpoint {
   bool rollback = false;  // Asked for; the topology says when it has begun.
   std::map<std::pair<std::string, std::string>, std::uint64_t> pairs;  // (from, to) -> keys moved
   std::set<std::string> big_keys;
+  std::string big_key_policy = "wait";  // move|wait|refuse
+  std::uint64_t big_key_limit = 0;      // Keys above limits.big_key_bytes are moved up to this size.
+  std::string verify = "counts";
+  std::uint64_t keys_verified = 0;
   topology::Spec target;
 };
 [[nodiscard]] std::string to_json(const Checkpoint& checkpoint);
