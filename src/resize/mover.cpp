@@ -6,6 +6,7 @@
 
 #include "backend/sync_client.h"
 #include "base/encoding.h"
+#include "resize/lost.h"
 #include "resize/members.h"
 
 namespace ringshift::resize {
@@ -36,7 +37,9 @@ Mover::Mover(std::shared_ptr<const topology::Snapshot> snapshot, Options options
     : snapshot_(std::move(snapshot)), options_(std::move(options)) {
   // Keys come from A's members, or from B's in a rollback.
   const topology::Topology& topology = snapshot_->topology();
-  const auto& members = topology.resize->rollback ? topology.resize->members : topology.spec.members;
+  // Nothing is asked of those that are lost.
+  const auto members = without_lost(
+      topology.resize->rollback ? topology.resize->members : topology.spec.members, topology.resize->lost);
   running_ = members.size();
   threads_.reserve(members.size());
   for (const topology::Member& member : members) {
