@@ -120,6 +120,10 @@ struct Resize {
   ReadOrder read_order = ReadOrder::old_first;
   SliceSet done;    // Slices that belong to B.
   SliceSet active;  // Slices in `phase`; disjoint from `done`. Empty in PREP.
+  // Ids of members that do not come back, sorted: nothing is asked of them. A key that would come from one of
+  // them is the destination's as soon as its slice is past HOLD, and is absent there until somebody writes
+  // it.
+  std::vector<std::string> lost;
   bool operator==(const Resize&) const = default;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "resize/lost.h"
 #include "resize/mover_source.h"
 
 namespace ringshift::resize {
@@ -36,7 +37,9 @@ Mover::Mover(std::shared_ptr<const topology::Snapshot> snapshot, Options options
     : shared_(std::make_unique<MoverShared>(std::move(snapshot), std::move(options))) {
   // Keys come from A's members, or from B's in a rollback.
   const topology::Topology& topology = shared_->snapshot->topology();
-  const auto& members = topology.resize->rollback ? topology.resize->members : topology.spec.members;
+  // Nothing is asked of those that are lost.
+  const auto members = without_lost(
+      topology.resize->rollback ? topology.resize->members : topology.spec.members, topology.resize->lost);
   shared_->running = members.size();
   threads_.reserve(members.size());
   for (const topology::Member& member : members) {

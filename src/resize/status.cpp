@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate", "big_keys"};
+constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate", "big_keys", "lost"};
 
 Result<json> parse_object(std::string_view text, std::string_view what) {
   json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -90,6 +90,13 @@ std::string to_json(const Request& request) {
   if (!request.big_keys.empty()) out["big_keys"] = request.big_keys;
   if (request.big_key_limit != 0) out["big_key_limit"] = request.big_key_limit;
   if (!request.verify.empty()) out["verify"] = request.verify;
+  if (!request.lost.empty()) out["lost"] = request.lost;
+  if (request.origin_budget != 0) out["origin_budget"] = request.origin_budget;
+  if (request.expire) {
+    out["expire"] = true;
+    out["rest"] = request.rest;
+    out["deadline_seconds"] = request.deadline_seconds;
+  }
   return dump(out);
 }
 
@@ -106,10 +113,8 @@ Result<Request> parse_request(std::string_view text) {
     known = true;
   }
   if (!known) {
-    return fail(
-        ErrorKind::invalid,
-        fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate, big_keys",
-                    action));
+    return fail(ErrorKind::invalid,
+                fmt::format("request: action '{}' is none of {}", action, fmt::join(kActions, ", ")));
   }
   if (object->contains("spec")) {
     Result<topology::Spec> spec = spec_of(*object, "request");
@@ -123,6 +128,14 @@ Result<Request> parse_request(std::string_view text) {
   request.big_keys = field<std::string>(*object, "big_keys", "");
   request.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);
   request.verify = field<std::string>(*object, "verify", "");
+  request.lost = field<std::vector<std::string>>(*object, "lost", {});
+  request.origin_budget = field<std::uint64_t>(*object, "origin_budget", 0);
+  request.expire = field<bool>(*object, "expire", false);
+  request.rest = field<std::string>(*object, "rest", "");
+  request.deadline_seconds = field<std::uint64_t>(*object, "deadline_seconds", kDefaultDeadlineSeconds);
+  if (request.rest != "" && request.rest != "move" && request.rest != "drop") {
+    return fail(ErrorKind::invalid, fmt::format("request: rest '{}' is neither move nor drop", request.rest));
+  }
   return request;
 }
 
@@ -151,7 +164,16 @@ std::string to_json(const ResizeStatus& status) {
                    {"keys_verified", status.keys_verified},
                    {"retries", status.retries},
                    {"big_keys_waiting", status.big_keys_waiting},
-                   {"waiting_big_keys", waiting_json(status.waiting_big_keys)}});
+                   {"waiting_big_keys", waiting_json(status.waiting_big_keys)},
+                   {"lost", status.lost},
+                   {"origin_budget", status.origin_budget},
+                   {"misses_per_second", status.misses_per_second},
+                   {"mode", status.mode},
+                   {"expire_until_ms", status.expire_until_ms},
+                   {"keys_without_ttl", status.keys_without_ttl},
+                   {"keys_dropped", status.keys_dropped},
+                   {"keys_without_ttl_examples", status.keys_without_ttl_examples},
+                   {"waits_for", status.waits_for}});
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -183,6 +205,16 @@ Result<ResizeStatus> parse_status(std::string_view text) {
   status.retries = field<std::uint64_t>(*object, "retries", 0);
   status.big_keys_waiting = field<std::uint64_t>(*object, "big_keys_waiting", 0);
   status.waiting_big_keys = waiting_of(*object);
+  status.lost = field<std::vector<std::string>>(*object, "lost", {});
+  status.origin_budget = field<std::uint64_t>(*object, "origin_budget", 0);
+  status.misses_per_second = field<double>(*object, "misses_per_second", 0);
+  status.mode = field<std::string>(*object, "mode", "move");
+  status.expire_until_ms = field<std::uint64_t>(*object, "expire_until_ms", 0);
+  status.keys_without_ttl = field<std::uint64_t>(*object, "keys_without_ttl", 0);
+  status.keys_dropped = field<std::uint64_t>(*object, "keys_dropped", 0);
+  status.keys_without_ttl_examples =
+      field<std::vector<std::string>>(*object, "keys_without_ttl_examples", {});
+  status.waits_for = field<std::string>(*object, "waits_for", "");
   return status;
 }
 
@@ -206,7 +238,17 @@ std::string to_json(const Checkpoint& checkpoint) {
                    {"big_key_limit", checkpoint.big_key_limit},
                    {"verify", checkpoint.verify},
                    {"keys_verified", checkpoint.keys_verified},
-                   {"spec", json::parse(topology::to_json(checkpoint.target))}});
+                   {"spec", json::parse(topology::to_json(checkpoint.target))},
+                   {"lost", checkpoint.lost},
+                   {"origin_budget", checkpoint.origin_budget},
+                   {"expire", checkpoint.expire},
+                   {"rest", checkpoint.rest},
+                   {"deadline_seconds", checkpoint.deadline_seconds},
+                   {"expire_slices", checkpoint.expire_slices},
+                   {"expire_until_ms", checkpoint.expire_until_ms},
+                   {"keys_without_ttl", checkpoint.keys_without_ttl},
+                   {"keys_dropped", checkpoint.keys_dropped},
+                   {"keys_without_ttl_examples", checkpoint.keys_without_ttl_examples}});
 }
 
 Result<Checkpoint> parse_checkpoint(std::string_view text) {
@@ -234,6 +276,17 @@ Result<Checkpoint> parse_checkpoint(std::string_view text) {
   checkpoint.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);
   checkpoint.verify = field<std::string>(*object, "verify", "counts");
   checkpoint.keys_verified = field<std::uint64_t>(*object, "keys_verified", 0);
+  checkpoint.lost = field<std::vector<std::string>>(*object, "lost", {});
+  checkpoint.origin_budget = field<std::uint64_t>(*object, "origin_budget", 0);
+  checkpoint.expire = field<bool>(*object, "expire", false);
+  checkpoint.rest = field<std::string>(*object, "rest", "");
+  checkpoint.deadline_seconds = field<std::uint64_t>(*object, "deadline_seconds", kDefaultDeadlineSeconds);
+  checkpoint.expire_slices = field<std::uint64_t>(*object, "expire_slices", 0);
+  checkpoint.expire_until_ms = field<std::uint64_t>(*object, "expire_until_ms", 0);
+  checkpoint.keys_without_ttl = field<std::uint64_t>(*object, "keys_without_ttl", 0);
+  checkpoint.keys_dropped = field<std::uint64_t>(*object, "keys_dropped", 0);
+  checkpoint.keys_without_ttl_examples =
+      field<std::vector<std::string>>(*object, "keys_without_ttl_examples", {});
   return checkpoint;
 }
 

@@ -136,14 +136,17 @@ json of(const SliceSet& set) {
 }
 
 json of(const Resize& resize) {
-  return {{"id", resize.id},
-          {"placement", of(resize.placement)},
-          {"members", of(resize.members)},
-          {"rollback", resize.rollback},
-          {"phase", name(resize.phase)},
-          {"read_order", resize.read_order == ReadOrder::old_first ? "old_first" : "new_first"},
-          {"done", of(resize.done)},
-          {"active", of(resize.active)}};
+  json out = {{"id", resize.id},
+              {"placement", of(resize.placement)},
+              {"members", of(resize.members)},
+              {"rollback", resize.rollback},
+              {"phase", name(resize.phase)},
+              {"read_order", resize.read_order == ReadOrder::old_first ? "old_first" : "new_first"},
+              {"done", of(resize.done)},
+              {"active", of(resize.active)}};
+  // Left out where nobody is lost: routers from before the field obey all other resizes, and refuse this one.
+  if (!resize.lost.empty()) out["lost"] = resize.lost;
+  return out;
 }
 
 // A value made by a program may hold any bytes: broken UTF-8 is replaced rather than thrown about.

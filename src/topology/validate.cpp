@@ -323,6 +323,22 @@ Found check_slices(const SliceSet& set, const std::string& path) {
   return {};
 }
 
+// Sorted, so that equal topologies have equal digests.
+Found check_lost(const Topology& topology) {
+  const std::vector<std::string>& lost = topology.resize->lost;
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    const std::string path = at("resize.lost", i);
+    const auto is_it = [&](const Member& member) { return member.id == lost[i]; };
+    if (std::ranges::none_of(topology.spec.members, is_it) &&
+        std::ranges::none_of(topology.resize->members, is_it))
+      return Problem{path, fmt::format("{} is a member neither before nor after the resize", shown(lost[i]))};
+    if (i != 0 && lost[i] <= lost[i - 1])
+      return Problem{path, fmt::format("{} does not come after {}: the ids are sorted, each once",
+                                       shown(lost[i]), shown(lost[i - 1]))};
+  }
+  return {};
+}
+
 Found check_resize(const Topology& topology) {
   const Resize& resize = *topology.resize;
   if (const std::string wrong = check_name(resize.id); !wrong.empty()) return Problem{"resize.id", wrong};
@@ -358,7 +374,7 @@ Found check_resize(const Topology& topology) {
   if (count(unite(resize.done, resize.active)) != count(resize.done) + count(resize.active)) {
     return Problem{"resize.active", "a slice is in done too: it is either under way or over"};
   }
-  return {};
+  return check_lost(topology);
 }
 
 Found check_factors(const Topology& topology) {
