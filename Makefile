@@ -3,13 +3,14 @@
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
+SOAK_SECONDS ?= 1800
 export JOBS
 
 .PHONY: help
 help: ## This list
 	@echo "usage: make TARGET [VARIABLE=VALUE]"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'variables: ARGS (options of the program that runs), JOBS, FUZZ_SECONDS'
+	@echo 'variables: ARGS (options of the program that runs), JOBS, FUZZ_SECONDS, SOAK_SECONDS, SOAK_SEED'
 
 .PHONY: setup
 setup: ## Install what is missing (Debian packages)
@@ -33,6 +34,14 @@ test: ## Set up, then every test: unit, end to end, sanitizers
 model: ## The model of the resize protocol in full, with spin (ARGS="--quick", "--list", "--trail NAME")
 	@scripts/setup
 	@exec models/run $(if $(ARGS),$(ARGS),--full)
+
+# Half an hour. What follows ARGS is tests/soak/run.py's: ARGS="--kills 50" instead of the mixture.
+.PHONY: soak
+soak: ## Load, resizes and faults at random, for SOAK_SECONDS (ARGS="--kills 50")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 tests/soak/run.py --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) \
+	  --json build/results/soak.json $(ARGS)
 
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")

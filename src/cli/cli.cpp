@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/check.h"
 #include "ringshift_version.h"
 
 namespace ringshift::cli {
@@ -29,6 +30,8 @@ int run(int argc, char** argv) {
   add_vectors(app);
   add_import(app);
   add_compare(app);
+  add_check(app);
+  add_doctor(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

@@ -1,7 +1,9 @@
 #include "cli/registry_router.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <iterator>
 #include <random>
 
 namespace ringshift::cli {
@@ -32,13 +34,20 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
   proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); }, cluster);
   coord::RouterLink::Hooks hooks;
   hooks.on_published = [&proxy] { proxy.notify(); };
-  hooks.figures = [&proxy](coord::RouterRecord& record) {
+  hooks.figures = [&proxy, cluster](coord::RouterRecord& record) {
     const telemetry::Totals totals = proxy.stats();
     record.requests = get(totals, telemetry::Counter::requests);
     record.hits = get(totals, telemetry::Counter::get_hits);
     record.misses = get(totals, telemetry::Counter::get_misses);
     record.keys_pulled = get(totals, telemetry::Counter::keys_pulled);
     record.bytes_pulled = get(totals, telemetry::Counter::bytes_pulled);
+    record.listen = proxy.address();
+    record.unreachable = proxy.members_down(cluster);
+    while (record.unreachable.size() > coord::kUnreachableNamed) {
+      record.unreachable.erase(std::prev(record.unreachable.end()));
+    }
+    record.max_clients = proxy.max_clients();
+    if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) record.open_file_limit = files.rlim_cur;
   };
   link_->set_hooks(std::move(hooks));
 }

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/registry_flags.h"
 #include "cli/requests.h"
+#include "cli/resize_more.h"
 #include "cli/spec_file.h"
 
 namespace ringshift::cli {
@@ -30,6 +31,7 @@ struct Flags {
   bool force = false;
   bool json = false;
   std::uint64_t keys_per_second = 0;
+  std::shared_ptr<MoreResizeFlags> more;
 };
 
 [[noreturn]] void end_with(int status, std::string_view message) {
@@ -69,6 +71,7 @@ std::string describe(const ResizeStatus& s) {
   line += fmt::format("  longest hold {:.1f} ms  fences {}\n", s.hold_ms_max, s.fences);
   for (const auto& pair : s.pairs)
     line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
+  line += describe_more(s);
   for (const auto& key : s.big_keys) line += fmt::format("  big key: {}\n", key);
   if (!s.last_error.empty()) line += fmt::format("  last error: {}\n", s.last_error);
   return line;
@@ -109,7 +112,8 @@ int follow(coord::Coordinator& coordinator, const Flags& flags) {
 
 void ask(const Flags& flags, Request request, std::string_view done) {
   const auto coordinator = open(flags);
-  const Status answer = ask_controller(*coordinator, keys_of(flags), std::move(request), kAnswer);
+  const auto patience = answer_patience(*coordinator, keys_of(flags), request, kAnswer);
+  const Status answer = ask_controller(*coordinator, keys_of(flags), std::move(request), patience);
   if (!answer) end_with(kFailed, answer.error().message);
   if (flags.wait) {
     if (const int status = follow(*coordinator, flags); status != kDone) throw CLI::RuntimeError(status);
@@ -134,6 +138,8 @@ void start(Flags& flags) {
   request.steps = flags.steps;
   request.allow_foreign = flags.allow_foreign;
   request.force = flags.force;
+  if (const std::string wrong = complete_start(*flags.more, request); !wrong.empty())
+    end_with(kBadUsage, wrong);
   ask(flags, std::move(request), "started; 'ringshift resize watch' follows it");
 }
 
@@ -200,7 +206,10 @@ void add_resize(CLI::App& app) {
       "The cluster's name is taken from the spec unless --cluster is given.\n"
       "Examples:\n"
       "  ringshift resize start --spec five.yaml\n"
+      "  ringshift resize start --spec without-cache-2.yaml --lost cache-2 --origin-budget 2000\n"
+      "  ringshift resize start --spec five.yaml --mode expire --move-rest --deadline 15m\n"
       "  ringshift resize start --spec five.yaml --steps 5,25,100 --wait");
+  flags->more = add_more_start_options(*begin);
   begin->callback([flags] { start(*flags); });
 
   flags = std::make_shared<Flags>();
@@ -216,6 +225,7 @@ void add_resize(CLI::App& app) {
   add_simple(*command, "pause", "Stop moving keys; the cluster serves on as it is", Request::Action::pause,
              "paused");
   add_simple(*command, "resume", "Go on after a pause", Request::Action::resume, "resumed");
+  add_resize_lost(*command);
   add_simple(*command, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
 
   flags = std::make_shared<Flags>();

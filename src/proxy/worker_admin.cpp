@@ -55,6 +55,17 @@ void Worker::unpause_clients() {
   for (const auto& session : sessions_) session->release();
 }
 
+std::map<std::string, std::string> Worker::members_down(std::size_t cluster) const {
+  std::map<std::string, std::string> down;
+  if (cluster >= upstreams_.size()) return down;
+  const auto members = upstreams_[cluster]->snapshot().members();
+  for (topology::MemberIndex i = 0; i < members.size(); ++i) {
+    const backend::MemberFigures figures = upstreams_[cluster]->pool().figures(i);
+    if (!figures.connected && !figures.down_reason.empty()) down.emplace(members[i].id, figures.down_reason);
+  }
+  return down;
+}
+
 void Worker::every_second() {
   std::size_t given_back = 0;
   for (const auto& session : sessions_) given_back += session->every_second(loop_.now());

@@ -6,8 +6,10 @@
 
 #include "base/log.h"
 #include "plan/edit.h"
+#include "resize/lost.h"
 #include "ringshift/diff.h"
 #include "transfer/steps.h"
+#include "transfer/verify.h"
 
 namespace ringshift::resize {
 
@@ -45,7 +47,8 @@ Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
       lock_revision_(lock_revision),
       may_lead_(std::move(may_lead)),
       connection_name_("rs:" + options.id),
-      members_(connection_name_, options.member_access) {
+      members_(connection_name_, options.member_access),
+      origin_(options.origin_window) {
   const base::TimePoint now = std::chrono::steady_clock::now();
   const topology::Limits defaults;
   key_rate_ = std::make_unique<TokenBucket>(static_cast<double>(defaults.move_keys_per_second), now);
@@ -94,6 +97,7 @@ Status Leader::load() {
   if (ours && ours_of == topology_->resize->id && ours->keys_moved > checkpoint_->keys_moved) {
     checkpoint_->keys_moved = ours->keys_moved;
     checkpoint_->bytes_moved = std::max(checkpoint_->bytes_moved, ours->bytes_moved);
+    checkpoint_->keys_verified = std::max(checkpoint_->keys_verified, ours->keys_verified);
     checkpoint_->pairs = ours->pairs;
     checkpoint_->big_keys.insert(ours->big_keys.begin(), ours->big_keys.end());
   }
@@ -227,6 +231,7 @@ Status Leader::change_checkpoint(const Request& request) {
     case Request::Action::rollback:
       if (topology_->resize->rollback)
         return fail(ErrorKind::invalid, "the resize is already being rolled back");
+      if (Status back = check_back(*topology_, checkpoint_->lost, checkpoint_->opened); !back) return back;
       checkpoint_->rollback = true;
       checkpoint_->paused = false;
       break;
@@ -236,6 +241,12 @@ Status Leader::change_checkpoint(const Request& request) {
       next.spec.limits.move_keys_per_second = request.keys_per_second;
       return publish(std::move(next));
     }
+    case Request::Action::big_keys:
+      if (Status changed = change_big_keys(request); !changed) return changed;
+      break;
+    case Request::Action::lost:
+      if (Status declared = declare_lost(request); !declared) return declared;
+      break;
     case Request::Action::start:
       break;
   }
@@ -310,7 +321,9 @@ Status Leader::pass_stamps(Topology& now, const std::vector<topology::Member>& m
 
 Status Leader::start(const Request& request) {
   if (Status checked = check_start(request); !checked) return checked;
-  std::vector<double> steps = request.steps.empty() ? kDefaultSteps : request.steps;
+  const std::vector<std::string> lost = sorted_ids(request.lost);
+  const std::vector<double> usual = lost.empty() ? kDefaultSteps : finer_steps({}, {});
+  std::vector<double> steps = request.steps.empty() ? usual : request.steps;
   if (Status checked = check_steps(steps); !checked) return checked;
   members_.hang_up();  // A member that restarted, or closes idle connections, must not cost the operator a
                        // refusal.
@@ -318,17 +331,19 @@ Status Leader::start(const Request& request) {
   // A file that says nothing of its placement's table means the one in force, with the fewest changes.
   const Result<topology::Spec> target = plan::successor(topology_->spec, *request.spec);
   if (!target) return std::unexpected(target.error());
-  const std::vector<topology::Member> members = all_members(begin(now, *target, "", {}));
+  if (Status gone = check_lost(request, *target); !gone) return gone;
+  const std::vector<topology::Member> members = without_lost(all_members(begin(now, *target, "", {})), lost);
   if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;
   const std::string id = fmt::format("{}-{}", now.fence.epoch + 1, topology_revision_);
   Topology next = begin(now, *target, id, {});
+  next.resize->lost = lost;
   // As every reader will judge it: a document that they refuse would stop the cluster for good.
   if (const auto readable = topology::parse_topology(topology::to_json(next), "the resize"); !readable) {
     return std::unexpected(readable.error());
   }
   if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
-  if (Status checked = check_memory(topology_->spec, *target); !checked) return checked;
-  Result<RunIds> run_ids = members_.run_ids(all_members(next));
+  if (Status checked = check_memory(next, *target); !checked) return checked;
+  Result<RunIds> run_ids = members_.run_ids(members);
   if (!run_ids) return std::unexpected(run_ids.error());
   if (Status own = check_one_server_each(*run_ids); !own) return own;
   next.fence.run_ids = std::move(*run_ids);
@@ -337,6 +352,14 @@ Status Leader::start(const Request& request) {
   checkpoint_->steps = std::move(steps);
   checkpoint_->allow_foreign = request.allow_foreign;
   checkpoint_->target = *target;
+  if (Status taken = change_big_keys(request); !taken) return taken;
+  if (!request.verify.empty() && !transfer::verify_by_name(request.verify)) {
+    return fail(ErrorKind::invalid,
+                fmt::format("--verify: '{}' is none of counts, sample, all", request.verify));
+  }
+  if (!request.verify.empty()) checkpoint_->verify = request.verify;
+  checkpoint_->lost = lost;
+  checkpoint_->origin_budget = request.origin_budget;
   status_ = ResizeStatus{};
   status_.id = id;
   pulls_seen_.clear();
@@ -345,8 +368,12 @@ Status Leader::start(const Request& request) {
   checkpoint_->keys_moved = checkpoint_->bytes_moved = 0;
   estimate_keys_to_move(topology_->spec, *target);
 
+  if (request.expire) {
+    if (Status measured = measure_before_start(next, request); !measured) return measured;
+  }
+
   // Stamped before anybody is fenced (I4), and with every gate closed.
-  if (Status closed = set_gates(all_members(next), next.fence, Gate::closed); !closed) return closed;
+  if (Status closed = set_gates(members, next.fence, Gate::closed); !closed) return closed;
   std::vector<Op> also = {{Op::Kind::put, keys_.checkpoints() + id, to_json(*checkpoint_), 0},
                           {Op::Kind::remove, keys_.request(), "", 0}};
   if (Status published = publish(std::move(next), std::move(also)); !published) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "resize/controller.h"
 #include "resize/members.h"
 #include "resize/mover.h"
+#include "resize/origin.h"
 #include "resize/phases.h"
 #include "resize/status.h"
 
@@ -50,7 +52,7 @@ class Leader {
   Status drive();
   Status prepare();
   Status check_members(const topology::Topology& next, bool allow_foreign);
-  Status check_memory(const topology::Spec& from, const topology::Spec& to);
+  Status check_memory(const topology::Topology& next, const topology::Spec& to);
   Status copy_functions();
   Status hold_and_open(topology::Topology held);
   Status set_gates(const std::vector<topology::Member>& members, const topology::Fence& fence, Gate gate);
@@ -59,6 +61,13 @@ class Leader {
   Status roll_back();
   Status move();
   Status after_mover(Mover::Outcome outcome, const std::string& error);
+  // leader_mover.cpp: what the mover is told, and what it says
+  [[nodiscard]] Mover::Options mover_options();
+  void steer(Mover& mover);
+  void note_progress(const Mover::Progress& progress);
+  Status after_big_keys();
+  [[nodiscard]] bool origin_is_over();
+  Status change_big_keys(const Request& request);
   Status book_progress();
   void save_progress_now_and_then();
   Status switch_read_order();
@@ -68,6 +77,19 @@ class Leader {
   Status complete();
   Status trim_history();
   [[nodiscard]] std::vector<topology::Member> destinations() const;
+
+  // leader_lost.cpp
+  Status check_lost(const Request& request, const topology::Spec& target);
+  Status check_gone(const topology::Member& member, bool force);
+  Status declare_lost(const Request& request);
+  Status take_lost();
+  void fence_lost(const std::set<std::string>& allowed);
+  [[nodiscard]] bool origin_rests();
+
+  // leader_expire.cpp
+  Status measure_before_start(const topology::Topology& next, const Request& request);
+  Result<bool> step_expired();
+  Status drop_rest();
 
   // leader_status.cpp
   void count_pulls();
@@ -94,7 +116,14 @@ class Leader {
   std::map<std::string, std::uint64_t> pulls_seen_;  // Router id -> its counter when last seen.
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
+  std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
+  std::chrono::steady_clock::time_point misses_seen_at_;
+  bool origin_over_ = false;
   Members members_;
+  OriginMeter origin_;
+  std::chrono::steady_clock::time_point step_ended_at_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point expiry_seen_at_;  // When this leader first saw the step's wait.
+  std::uint64_t expiry_seen_of_ = 0;                      // Its Checkpoint::expire_slices.
 };
 
 }  // namespace ringshift::resize

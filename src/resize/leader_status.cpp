@@ -56,9 +56,16 @@ ResizeStatus Leader::current_status() {
   status.keys_moved = checkpoint_->keys_moved + progress_.moved;
   status.bytes_moved = checkpoint_->bytes_moved + progress_.bytes;
   status.keys_to_move = std::max(checkpoint_->keys_to_move, status.keys_moved);
+  status.keys_verified = checkpoint_->keys_verified + progress_.verified;
   status.fences = checkpoint_->fences;
   status.hold_ms_max = checkpoint_->hold_ms_max;
   status.steps = checkpoint_->steps.size();
+  status.lost = checkpoint_->lost;
+  status.origin_budget = checkpoint_->origin_budget;
+  status.mode = checkpoint_->expire ? "expire" : "move";
+  status.keys_without_ttl = checkpoint_->keys_without_ttl;
+  status.keys_without_ttl_examples = checkpoint_->keys_without_ttl_examples;
+  status.keys_dropped = checkpoint_->keys_dropped;
   auto pairs = checkpoint_->pairs;
   for (const auto& [pair, moved] : progress_.pairs) pairs[pair] += moved;
   status.pairs.clear();
@@ -68,6 +75,8 @@ ResizeStatus Leader::current_status() {
   status.big_keys.assign(big.begin(), big.end());
   if (!topology_->resize) return status;
   const topology::Resize& resize = *topology_->resize;
+  const bool expiring = checkpoint_->expire && !resize.rollback && resize.phase == topology::Phase::dual;
+  status.expire_until_ms = expiring ? checkpoint_->expire_until_ms : 0;
   status.id = resize.id;
   status.step = std::min(status.steps, next_step(checkpoint_->steps, resize.done) + 1);
   status.state = checkpoint_->paused                        ? "paused"

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "coord/router_record.h"
 #include "resize/leader.h"
+#include "resize/lost.h"
 #include "ringshift/diff.h"
 #include "ringshift/snapshot.h"
 #include "transfer/faults.h"
@@ -26,6 +27,7 @@ namespace {
 constexpr std::chrono::milliseconds kMoverTick{100};
 constexpr std::chrono::milliseconds kStampCheck{1000};
 constexpr std::chrono::milliseconds kPausedTick{250};
+constexpr std::chrono::milliseconds kPaceTick{100};
 constexpr std::chrono::milliseconds kProgressSave{2000};
 constexpr std::chrono::milliseconds kFinalReports{1500};
 constexpr std::size_t kHistoryKept = 200;
@@ -41,6 +43,7 @@ void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
   checkpoint.bytes_moved += progress.bytes;
   for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair] += moved;
   checkpoint.big_keys.insert(progress.big_keys.begin(), progress.big_keys.end());
+  checkpoint.keys_verified += progress.verified;
 }
 
 // "7.0.15" as a number that compares: 7000.
@@ -54,18 +57,19 @@ int version_number(const std::string& version) {
 
 std::vector<Member> Leader::destinations() const {
   const topology::Resize& resize = *topology_->resize;
-  return resize.rollback ? topology_->spec.members : resize.members;
+  return without_lost(resize.rollback ? topology_->spec.members : resize.members, resize.lost);
 }
 
 Status Leader::drive() {
   const topology::Resize& resize = *topology_->resize;
   if (checkpoint_->rollback && !resize.rollback) return roll_back();
+  if (checkpoint_->lost != resize.lost) return take_lost();
   if (!checkpoint_->prepared) return prepare();
   tell(false);
   if (resize.phase == Phase::dual) return move();
   if (resize.phase == Phase::hold) {
     // A barrier that was not completed: again, in a new step.
-    Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+    Result<RunIds> run_ids = members_.run_ids(living_members(*topology_));
     if (!run_ids) return std::unexpected(run_ids.error());
     return hold_and_open(hold(*topology_, resize.active, std::move(*run_ids)));
   }
@@ -75,14 +79,18 @@ Status Leader::drive() {
   }
   const std::size_t step = next_step(checkpoint_->steps, resize.done);
   if (resize.rollback || step == checkpoint_->steps.size()) return complete();
-  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  if (!origin_rests()) {
+    static_cast<void>(view_.wait(kPaceTick, [this] { return request_waits() || !may_lead_(); }));
+    return {};
+  }
+  Result<RunIds> run_ids = members_.run_ids(living_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
   return hold_and_open(hold(*topology_, slices_of_step(checkpoint_->steps, step), std::move(*run_ids)));
 }
 
 Status Leader::check_members(const Topology& next, bool allow_foreign) {
   int oldest_destination = 1 << 30, newest_source = 0;
-  for (const Member& member : all_members(next)) {
+  for (const Member& member : living_members(next)) {
     if (Status checked = members_.check(member, allow_foreign); !checked) return checked;
     const Result<std::string> text = members_.info(member, "server", "redis_version");
     if (!text) return std::unexpected(text.error());
@@ -101,14 +109,15 @@ Status Leader::check_members(const Topology& next, bool allow_foreign) {
 }
 
 // What a member will receive, by the sources' memory and the share that leaves them, must fit its maxmemory.
-Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to) {
+Status Leader::check_memory(const Topology& next, const topology::Spec& to) {
+  const topology::Spec& from = next.spec;
   const Result<topology::Diff> diff = topology::diff(from, to);
   const Result<topology::Shares> shares = topology::shares(from);
   if (!diff || !shares) return {};
   std::map<std::string, double> incoming;
   for (const topology::PairShare& pair : diff->pairs) {
     const auto source = std::ranges::find(from.members, pair.from, &Member::id);
-    if (source == from.members.end()) continue;
+    if (source == from.members.end() || is_lost(next, pair.from)) continue;  // The lost bring nothing.
     const double share = shares->shares[static_cast<std::size_t>(source - from.members.begin())];
     const Result<std::string> used = members_.info(*source, "memory", "used_memory_dataset");
     if (!used) return std::unexpected(used.error());
@@ -137,7 +146,7 @@ Status Leader::prepare() {
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
-  for (const Member& member : topology_->resize->members) {
+  for (const Member& member : without_lost(topology_->resize->members, topology_->resize->lost)) {
     const Result<std::uint64_t> purged = members_.purge(member, **snapshot);
     if (!purged) return std::unexpected(purged.error());
     if (*purged != 0) base::log(LogLevel::warning, "member {}: {} leftover keys removed", member.id, *purged);
@@ -149,12 +158,14 @@ Status Leader::prepare() {
 
 // New members get the functions that the old ones have. Scripts cannot be listed; clients load them again.
 Status Leader::copy_functions() {
-  const auto dump = members_.call(topology_->spec.members.front(), {"FUNCTION", "DUMP"});
+  const std::vector<Member> sources = without_lost(topology_->spec.members, topology_->resize->lost);
+  if (sources.empty()) return {};
+  const auto dump = members_.call(sources.front(), {"FUNCTION", "DUMP"});
   if (!dump) {
     base::log(LogLevel::info, "functions are not copied: {}", dump.error().message);  // Redis before 7.
     return {};
   }
-  for (const Member& member : topology_->resize->members) {
+  for (const Member& member : destinations()) {
     const auto same = [&](const Member& other) { return other.id == member.id; };
     if (std::ranges::any_of(topology_->spec.members, same)) continue;
     const auto restored = members_.call(member, {"FUNCTION", "RESTORE", dump->text, "REPLACE"});
@@ -177,7 +188,7 @@ Status Leader::open_gates() { return set_gates(destinations(), topology_->fence,
 Status Leader::hold_and_open(Topology held) {
   // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
   const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
-  if (Status closed = set_gates(all_members(held), held.fence, Gate::closed); !closed) return closed;
+  if (Status closed = set_gates(living_members(held), held.fence, Gate::closed); !closed) return closed;
   if (transfer::broken(transfer::Fault::no_hold)) {
     topology_->fence = held.fence;
     std::this_thread::sleep_for(std::chrono::seconds(1));  // Time for a test to hang a router that saw PREP.
@@ -236,11 +247,12 @@ Status Leader::await_routers_and_fence() {
         topology_->spec.consistency == topology::Consistency::strict ? "fencing it" : "going on without it");
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
-  for (const Member& member : all_members(*topology_)) {
+  for (const Member& member : living_members(*topology_)) {
     const Result<std::uint64_t> killed = members_.fence(member, allowed);
     if (!killed) return std::unexpected(killed.error());
     checkpoint_->fences += *killed;
   }
+  if (!waiting.empty()) fence_lost(allowed);
   return {};
 }
 
@@ -249,10 +261,12 @@ Status Leader::roll_back() {
     base::log(LogLevel::info, "resize {}: dropped before any key moved", topology_->resize->id);
     return complete();
   }
-  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  Topology now = *topology_;
+  now.resize->lost = checkpoint_->lost;
+  Result<RunIds> run_ids = members_.run_ids(living_members(now));
   if (!run_ids) return std::unexpected(run_ids.error());
   base::log(LogLevel::info, "resize {}: rolling back", topology_->resize->id);
-  return hold_and_open(begin_rollback(*topology_, std::move(*run_ids)));
+  return hold_and_open(begin_rollback(now, std::move(*run_ids)));
 }
 
 // DUAL: the mover works until nothing is left; then the gate closes, and only then NEW is published (I10).
@@ -261,29 +275,38 @@ Status Leader::move() {
     static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
     return check_stamps();
   }
+  if (checkpoint_->expire && !topology_->resize->rollback) {  // What goes back is moved back.
+    const Result<bool> over = step_expired();
+    if (!over) return std::unexpected(over.error());
+    if (!*over) return check_stamps();
+    if (checkpoint_->rest == "drop") return drop_rest();
+  }
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
-  const topology::Limits& limits = topology_->spec.limits;
-  const base::TimePoint now = std::chrono::steady_clock::now();
-  key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
-  byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
-  auto mover = std::make_unique<Mover>(
-      *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get(),
-                                options_.member_access});
+  auto mover = std::make_unique<Mover>(*snapshot, mover_options());
+  steer(*mover);
   Result<bool> stamps_good = true;
   Status read_order;
   while (!mover->wait(kMoverTick)) {
     progress_ = mover->progress();
+    note_progress(progress_);
     tell(false);
     save_progress_now_and_then();
-    if (stamps_good && *stamps_good) stamps_good = repair_stamps();
+    steer(*mover);
+    if (!stamps_good || *stamps_good) stamps_good = repair_stamps();
+    // A member that does not answer has nothing moved to it or from it, and the mover tries for a while. The
+    // others' keys go on: each transfer looks at the stamp itself.
+    if (!stamps_good) status_.last_error = stamps_good.error().message;
     if (read_order) read_order = switch_read_order();
-    if (request_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order) mover->stop();
+    if (request_waits() || !may_lead_() || (stamps_good && !*stamps_good) || !read_order) mover->stop();
   }
   const Mover::Outcome outcome = mover->outcome();
   const std::string error = mover->error();
   progress_ = mover->progress();
+  note_progress(progress_);
+  status_.rate_in_force = 0;
+  status_.held_back.clear();
   mover.reset();  // Its connections are ours by name: it must be gone before any barrier.
   if (Status saved = book_progress(); !saved) return saved;
   if (!read_order) return read_order;
@@ -325,16 +348,21 @@ Status Leader::switch_read_order() {
 Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   switch (outcome) {
     case Mover::Outcome::clean: {
-      const Status closed = set_gates(all_members(*topology_), topology_->fence, Gate::done);
+      const Status closed = set_gates(living_members(*topology_), topology_->fence, Gate::done);
       if (!closed) return closed;
+      status_.last_error.clear();
+      step_ended_at_ = std::chrono::steady_clock::now();
       return publish(settle(*topology_));
     }
+    case Mover::Outcome::big_keys:
+      return after_big_keys();
     case Mover::Outcome::stopped:
       return {};
     case Mover::Outcome::gated:
     case Mover::Outcome::restarted:
       stamps_checked_at_ = {};
       return check_stamps();
+    case Mover::Outcome::mismatched:
     case Mover::Outcome::failed:
       // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
       status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";
@@ -356,7 +384,7 @@ Status Leader::check_stamps() {
 
 Status Leader::hold_again() {
   base::log(LogLevel::warning, "a member restarted, or lost its stamp, during the resize: back through HOLD");
-  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  Result<RunIds> run_ids = members_.run_ids(living_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
   return hold_and_open(hold(*topology_, topology_->resize->active, std::move(*run_ids)));
 }
@@ -368,7 +396,7 @@ Result<bool> Leader::repair_stamps() {
   const auto now = std::chrono::steady_clock::now();
   if (now - stamps_checked_at_ < kStampCheck) return true;
   stamps_checked_at_ = now;
-  const Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  const Result<RunIds> run_ids = members_.run_ids(living_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
   if (*run_ids != topology_->fence.run_ids) return false;
   for (const Member& member : destinations()) {

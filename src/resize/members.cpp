@@ -159,6 +159,15 @@ std::vector<ClientEntry> parse_client_list(std::string_view text) {
   return entries;
 }
 
+bool is_foreign(const ClientEntry& entry) {
+  if (entry.flags.find_first_of("SMO") != std::string::npos) return false;  // Replication, MONITOR.
+  if (entry.name.starts_with("sentinel-") &&
+      (entry.name.ends_with("-cmd") || entry.name.ends_with("-pubsub"))) {
+    return false;
+  }
+  return !entry.name.starts_with(transfer::kReservedPrefix);
+}
+
 Result<std::vector<ClientEntry>> Members::clients(const Member& member) {
   const Result<Value> reply = call(member, {"CLIENT", "LIST"});
   if (!reply) return std::unexpected(reply.error());
@@ -212,8 +221,7 @@ Status Members::check(const Member& member, bool allow_foreign) {
                 entries.error().message + "; a strict resize needs CLIENT LIST and CLIENT KILL");
   }
   for (const ClientEntry& entry : *entries) {
-    const bool link = entry.flags.find_first_of("SMO") != std::string::npos;  // Replication, MONITOR.
-    if (allow_foreign || link || entry.name.starts_with(transfer::kReservedPrefix)) continue;
+    if (allow_foreign || !is_foreign(entry)) continue;
     return fail(
         ErrorKind::invalid,
         fmt::format("member {} ({}): client {} from {} is not ours (last command {}); a client that writes "

@@ -70,6 +70,9 @@ class Members {
   std::map<std::string, Connection> connections_;
 };
 
+// Somebody who may write around the proxies: not ours, no link of replication or MONITOR, and no Sentinel,
+// which only looks at a member and tells it whom to follow.
+[[nodiscard]] bool is_foreign(const ClientEntry& entry);
 // The lines of CLIENT LIST.
 [[nodiscard]] std::vector<ClientEntry> parse_client_list(std::string_view text);
 // The value of "field:" in an INFO reply; "" when absent.

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate"};
+constexpr const char* kActions[] = {"start", "pause", "resume", "rollback", "set_rate", "big_keys", "lost"};
 
 Result<json> parse_object(std::string_view text, std::string_view what) {
   json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -55,6 +55,25 @@ std::vector<PairProgress> pairs_of(const json& object) {
   return out;
 }
 
+json waiting_json(const std::vector<WaitingKey>& keys) {
+  json out = json::array();
+  for (const WaitingKey& key : keys)
+    out.push_back({{"key", key.key}, {"bytes", key.bytes}, {"from", key.from}, {"to", key.to}});
+  return out;
+}
+
+std::vector<WaitingKey> waiting_of(const json& object) {
+  std::vector<WaitingKey> out;
+  const auto keys = object.find("waiting_big_keys");
+  if (keys == object.end() || !keys->is_array()) return out;
+  for (const json& key : *keys) {
+    if (!key.is_object()) continue;
+    out.push_back({field<std::string>(key, "key", ""), field<std::uint64_t>(key, "bytes", 0),
+                   field<std::string>(key, "from", ""), field<std::string>(key, "to", "")});
+  }
+  return out;
+}
+
 Result<topology::Spec> spec_of(const json& object, std::string_view what) {
   return topology::parse_spec(object.at("spec").dump(), what);
 }
@@ -68,6 +87,16 @@ std::string to_json(const Request& request) {
   if (request.allow_foreign) out["allow_foreign"] = true;
   if (request.force) out["force"] = true;
   if (request.keys_per_second != 0) out["keys_per_second"] = request.keys_per_second;
+  if (!request.big_keys.empty()) out["big_keys"] = request.big_keys;
+  if (request.big_key_limit != 0) out["big_key_limit"] = request.big_key_limit;
+  if (!request.verify.empty()) out["verify"] = request.verify;
+  if (!request.lost.empty()) out["lost"] = request.lost;
+  if (request.origin_budget != 0) out["origin_budget"] = request.origin_budget;
+  if (request.expire) {
+    out["expire"] = true;
+    out["rest"] = request.rest;
+    out["deadline_seconds"] = request.deadline_seconds;
+  }
   return dump(out);
 }
 
@@ -78,15 +107,14 @@ Result<Request> parse_request(std::string_view text) {
   request.id = field<std::string>(*object, "id", "");
   const auto action = field<std::string>(*object, "action", "");
   bool known = false;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < static_cast<int>(std::size(kActions)); ++i) {
     if (action != kActions[i]) continue;
     request.action = static_cast<Request::Action>(i);
     known = true;
   }
   if (!known) {
-    return fail(
-        ErrorKind::invalid,
-        fmt::format("request: action '{}' is none of start, pause, resume, rollback, set_rate", action));
+    return fail(ErrorKind::invalid,
+                fmt::format("request: action '{}' is none of {}", action, fmt::join(kActions, ", ")));
   }
   if (object->contains("spec")) {
     Result<topology::Spec> spec = spec_of(*object, "request");
@@ -97,6 +125,17 @@ Result<Request> parse_request(std::string_view text) {
   request.allow_foreign = field<bool>(*object, "allow_foreign", false);
   request.force = field<bool>(*object, "force", false);
   request.keys_per_second = field<std::uint64_t>(*object, "keys_per_second", 0);
+  request.big_keys = field<std::string>(*object, "big_keys", "");
+  request.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);
+  request.verify = field<std::string>(*object, "verify", "");
+  request.lost = field<std::vector<std::string>>(*object, "lost", {});
+  request.origin_budget = field<std::uint64_t>(*object, "origin_budget", 0);
+  request.expire = field<bool>(*object, "expire", false);
+  request.rest = field<std::string>(*object, "rest", "");
+  request.deadline_seconds = field<std::uint64_t>(*object, "deadline_seconds", kDefaultDeadlineSeconds);
+  if (request.rest != "" && request.rest != "move" && request.rest != "drop") {
+    return fail(ErrorKind::invalid, fmt::format("request: rest '{}' is neither move nor drop", request.rest));
+  }
   return request;
 }
 
@@ -119,7 +158,22 @@ std::string to_json(const ResizeStatus& status) {
                    {"last_error", status.last_error},
                    {"rolled_back", status.rolled_back},
                    {"request_id", status.request_id},
-                   {"request_error", status.request_error}});
+                   {"request_error", status.request_error},
+                   {"rate_in_force", status.rate_in_force},
+                   {"held_back", status.held_back},
+                   {"keys_verified", status.keys_verified},
+                   {"retries", status.retries},
+                   {"big_keys_waiting", status.big_keys_waiting},
+                   {"waiting_big_keys", waiting_json(status.waiting_big_keys)},
+                   {"lost", status.lost},
+                   {"origin_budget", status.origin_budget},
+                   {"misses_per_second", status.misses_per_second},
+                   {"mode", status.mode},
+                   {"expire_until_ms", status.expire_until_ms},
+                   {"keys_without_ttl", status.keys_without_ttl},
+                   {"keys_dropped", status.keys_dropped},
+                   {"keys_without_ttl_examples", status.keys_without_ttl_examples},
+                   {"waits_for", status.waits_for}});
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -145,6 +199,22 @@ Result<ResizeStatus> parse_status(std::string_view text) {
   status.request_id = field<std::string>(*object, "request_id", "");
   status.request_error = field<std::string>(*object, "request_error", "");
   status.pairs = pairs_of(*object);
+  status.rate_in_force = field<double>(*object, "rate_in_force", 0);
+  status.held_back = field<std::vector<std::string>>(*object, "held_back", {});
+  status.keys_verified = field<std::uint64_t>(*object, "keys_verified", 0);
+  status.retries = field<std::uint64_t>(*object, "retries", 0);
+  status.big_keys_waiting = field<std::uint64_t>(*object, "big_keys_waiting", 0);
+  status.waiting_big_keys = waiting_of(*object);
+  status.lost = field<std::vector<std::string>>(*object, "lost", {});
+  status.origin_budget = field<std::uint64_t>(*object, "origin_budget", 0);
+  status.misses_per_second = field<double>(*object, "misses_per_second", 0);
+  status.mode = field<std::string>(*object, "mode", "move");
+  status.expire_until_ms = field<std::uint64_t>(*object, "expire_until_ms", 0);
+  status.keys_without_ttl = field<std::uint64_t>(*object, "keys_without_ttl", 0);
+  status.keys_dropped = field<std::uint64_t>(*object, "keys_dropped", 0);
+  status.keys_without_ttl_examples =
+      field<std::vector<std::string>>(*object, "keys_without_ttl_examples", {});
+  status.waits_for = field<std::string>(*object, "waits_for", "");
   return status;
 }
 
@@ -164,7 +234,21 @@ std::string to_json(const Checkpoint& checkpoint) {
                    {"rollback", checkpoint.rollback},
                    {"pairs", pairs_json(pairs)},
                    {"big_keys", checkpoint.big_keys},
-                   {"spec", json::parse(topology::to_json(checkpoint.target))}});
+                   {"big_key_policy", checkpoint.big_key_policy},
+                   {"big_key_limit", checkpoint.big_key_limit},
+                   {"verify", checkpoint.verify},
+                   {"keys_verified", checkpoint.keys_verified},
+                   {"spec", json::parse(topology::to_json(checkpoint.target))},
+                   {"lost", checkpoint.lost},
+                   {"origin_budget", checkpoint.origin_budget},
+                   {"expire", checkpoint.expire},
+                   {"rest", checkpoint.rest},
+                   {"deadline_seconds", checkpoint.deadline_seconds},
+                   {"expire_slices", checkpoint.expire_slices},
+                   {"expire_until_ms", checkpoint.expire_until_ms},
+                   {"keys_without_ttl", checkpoint.keys_without_ttl},
+                   {"keys_dropped", checkpoint.keys_dropped},
+                   {"keys_without_ttl_examples", checkpoint.keys_without_ttl_examples}});
 }
 
 Result<Checkpoint> parse_checkpoint(std::string_view text) {
@@ -188,6 +272,21 @@ Result<Checkpoint> parse_checkpoint(std::string_view text) {
   checkpoint.rollback = field<bool>(*object, "rollback", false);
   for (const PairProgress& pair : pairs_of(*object)) checkpoint.pairs[{pair.from, pair.to}] = pair.moved;
   checkpoint.big_keys = field<std::set<std::string>>(*object, "big_keys", {});
+  checkpoint.big_key_policy = field<std::string>(*object, "big_key_policy", "wait");
+  checkpoint.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);
+  checkpoint.verify = field<std::string>(*object, "verify", "counts");
+  checkpoint.keys_verified = field<std::uint64_t>(*object, "keys_verified", 0);
+  checkpoint.lost = field<std::vector<std::string>>(*object, "lost", {});
+  checkpoint.origin_budget = field<std::uint64_t>(*object, "origin_budget", 0);
+  checkpoint.expire = field<bool>(*object, "expire", false);
+  checkpoint.rest = field<std::string>(*object, "rest", "");
+  checkpoint.deadline_seconds = field<std::uint64_t>(*object, "deadline_seconds", kDefaultDeadlineSeconds);
+  checkpoint.expire_slices = field<std::uint64_t>(*object, "expire_slices", 0);
+  checkpoint.expire_until_ms = field<std::uint64_t>(*object, "expire_until_ms", 0);
+  checkpoint.keys_without_ttl = field<std::uint64_t>(*object, "keys_without_ttl", 0);
+  checkpoint.keys_dropped = field<std::uint64_t>(*object, "keys_dropped", 0);
+  checkpoint.keys_without_ttl_examples =
+      field<std::vector<std::string>>(*object, "keys_without_ttl_examples", {});
   return checkpoint;
 }
 

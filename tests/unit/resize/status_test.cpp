@@ -18,13 +18,18 @@ topology::Spec spec() {
 
 TEST(RequestJson, EveryActionComesBack) {
   for (const auto action : {Request::Action::start, Request::Action::pause, Request::Action::resume,
-                            Request::Action::rollback, Request::Action::set_rate}) {
+                            Request::Action::rollback, Request::Action::set_rate, Request::Action::lost}) {
     Request request;
     request.id = "id \"with\" \xc3\xa9";
     request.action = action;
     request.steps = {0.5, 100};
     request.allow_foreign = request.force = true;
     request.keys_per_second = 1234567890123;
+    request.lost = {"a", "b"};
+    request.origin_budget = 77;
+    request.expire = true;
+    request.rest = "drop";
+    request.deadline_seconds = 90;
     if (action == Request::Action::start) request.spec = spec();
     const Result<Request> back = parse_request(to_json(request));
     ASSERT_TRUE(back) << back.error().message;
@@ -34,14 +39,17 @@ TEST(RequestJson, EveryActionComesBack) {
     EXPECT_TRUE(back->allow_foreign && back->force);
     EXPECT_EQ(back->keys_per_second, request.keys_per_second);
     EXPECT_EQ(back->spec, request.spec);
+    EXPECT_EQ(back->lost, request.lost);
+    EXPECT_EQ(back->origin_budget, 77U);
+    EXPECT_TRUE(back->expire && back->rest == "drop" && back->deadline_seconds == 90);
   }
 }
 
 TEST(RequestJson, WhatIsNoRequestIsRefused) {
-  for (const char* bad :
-       {"", "nul", "[]", "\"start\"", "{", "{}", R"({"action":"explode"})", R"({"action":1})",
-        R"({"action":"start","spec":7})", R"({"action":"start","spec":{"cluster":[]}})",
-        R"({"action":"start","spec":null})", "{\"action\":\"\xff\"}"}) {
+  for (const char* bad : {"", "nul", "[]", "\"start\"", "{", "{}", R"({"action":"explode"})",
+                          R"({"action":1})", R"({"action":"start","spec":7})",
+                          R"({"action":"start","spec":{"cluster":[]}})", R"({"action":"start","spec":null})",
+                          R"({"action":"start","rest":"burn"})", "{\"action\":\"\xff\"}"}) {
     const Result<Request> parsed = parse_request(bad);
     ASSERT_FALSE(parsed) << bad;
     EXPECT_EQ(parsed.error().kind, ErrorKind::invalid) << bad;
@@ -78,6 +86,15 @@ ResizeStatus full_status() {
   status.big_keys = {"one", "two"};
   status.last_error = "line\nline";
   status.rolled_back = true;
+  status.lost = {"c"};
+  status.origin_budget = 5;
+  status.misses_per_second = 2.5;
+  status.mode = "expire";
+  status.expire_until_ms = 1ULL << 50;
+  status.keys_without_ttl = 6;
+  status.keys_dropped = 7;
+  status.keys_without_ttl_examples = {"k"};
+  status.waits_for = "the origin";
   status.request_id = "r";
   status.request_error = "no";
   return status;

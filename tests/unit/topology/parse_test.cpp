@@ -223,6 +223,11 @@ TEST(ParseTopology, RoundTripsExactly) {
   EXPECT_EQ(*again, topology);
   EXPECT_EQ(to_json(*again), to_json(topology));
   EXPECT_EQ(digest(*again), digest(topology));
+  EXPECT_EQ(to_json(topology).find("lost"), std::string::npos) << "routers of before the field still obey";
+  Topology lost = topology;
+  lost.resize->lost = {"cache-1", "cache-5"};
+  EXPECT_EQ(*parse_topology(to_json(lost), "registry"), lost);
+  EXPECT_NE(digest(lost), digest(topology));
   Topology other = topology;
   other.fence.step += 1;
   EXPECT_NE(digest(other), digest(topology));
@@ -232,6 +237,9 @@ TEST(ParseTopology, RoundTripsExactly) {
 TEST(ParseTopology, RefusesWhatRoutersCannotObey) {
   using Change = void (*)(Topology&);
   const std::pair<Change, std::string_view> wrong[] = {
+      {[](Topology& t) { t.resize->lost = {"cache-9"}; }, "resize.lost[0]"},
+      {[](Topology& t) { t.resize->lost = {"cache-5", "cache-1"}; }, "resize.lost[1]"},
+      {[](Topology& t) { t.resize->lost = {"cache-1", "cache-1"}; }, "resize.lost[1]"},
       {[](Topology& t) { t.resize->members[0].address = "h:1"; },
        "a member keeps its address while a resize runs"},
       {[](Topology& t) { t.resize->members[4].address = "10.0.0.1:6379"; },
