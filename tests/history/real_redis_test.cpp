@@ -181,6 +181,8 @@ class Liar : public RealRedis, public testing::WithParamInterface<Lie> {};
 
 TEST_P(Liar, IsCaught) {
   std::atomic<int> calls = 0, lies = 0;
+  options_.kinds = {GetParam().kind};
+  options_.duration = std::chrono::milliseconds(800);
   options_.tamper = [&](const Operation& op) -> std::optional<Value> {
     if (op.kind != GetParam().kind || op.verb != GetParam().verb || ++calls % 20 != 0) return std::nullopt;
     ++lies;
