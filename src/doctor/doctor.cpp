@@ -89,7 +89,8 @@ std::vector<Finding> examine_cluster(coord::Coordinator& coordinator, const coor
     looks.second = look_at_registry(coordinator, keys);
     looks.between =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - first_at);
-  } while (looks.between < kBetweenLooks && (!topology || topology->resize || !all_have_told(looks)));
+  } while (looks.between < kBetweenLooks && (looks.first.topology || looks.first.spec) &&
+           (!topology || topology->resize || !all_have_told(looks)));
 
   check_registry(looks, registry);
   const std::optional<topology::Topology> now = check_topology(looks.second, topology_found);

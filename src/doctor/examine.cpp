@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kConnect{1000}, kAnswer{3000};
 constexpr std::size_t kAtATime = 16;
 constexpr int kPings = 3;
+constexpr int kAttempts = 3;
 
 std::int64_t unix_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -134,15 +135,18 @@ bool refuses_all_writes(std::string_view error) noexcept {
   return false;
 }
 
-MemberFacts examine(const topology::Member& member, const topology::Snapshot* snapshot,
-                    std::shared_ptr<const backend::MemberAccess> access) {
+namespace {
+
+// `broke`: it was connected, and is not any more.
+MemberFacts examine_once(const topology::Member& member, const topology::Snapshot* snapshot,
+                         const std::shared_ptr<const backend::MemberAccess>& access, bool& broke) {
   MemberFacts facts;
   facts.member = member;
   backend::SyncOptions options;
   options.connect_timeout = kConnect;
   options.request_timeout = kAnswer;
   options.name = unused_key(transfer::kReservedPrefix);
-  options.access = std::move(access);
+  options.access = access;
   const auto client = SyncClient::connect(member.address, options);
   if (!client) {
     facts.unreachable = client.error().message;
@@ -151,6 +155,7 @@ MemberFacts examine(const topology::Member& member, const topology::Snapshot* sn
   Examination ask(facts, **client);
   if (const auto info = ask.ask({"INFO"}); info && info->is_error()) {
     facts.unreachable = info->text;  // NOAUTH, LOADING, NOPERM: nothing else will work either.
+    return facts;
   } else if (info) {
     facts.info = info->text;
   }
@@ -160,6 +165,21 @@ MemberFacts examine(const topology::Member& member, const topology::Snapshot* sn
     facts.save = save->items[1].text;
   }
   if (snapshot != nullptr) sample_keys(ask, facts, *snapshot);
+  broke = !(*client)->connected();
+  return facts;
+}
+
+}  // namespace
+
+MemberFacts examine(const topology::Member& member, const topology::Snapshot* snapshot,
+                    std::shared_ptr<const backend::MemberAccess> access) {
+  MemberFacts facts;
+  bool broke = true;
+  // A resize's barrier kills connections that no router answers for, and this is one.
+  for (int attempt = 0; broke && attempt < kAttempts; ++attempt) {
+    broke = false;
+    facts = examine_once(member, snapshot, access, broke);
+  }
   return facts;
 }
 

@@ -54,7 +54,7 @@ class Leader {
   Status check_members(const topology::Topology& next, bool allow_foreign);
   Status check_memory(const topology::Topology& next, const topology::Spec& to);
   Status copy_functions();
-  Status hold_and_open(topology::Topology held);
+  Status hold_and_open(topology::Topology held, std::vector<coord::Op> also = {});
   Status set_gates(const std::vector<topology::Member>& members, const topology::Fence& fence, Gate gate);
   Status open_gates();
   Status await_routers_and_fence();
@@ -91,6 +91,11 @@ class Leader {
   Result<bool> step_expired();
   Status drop_rest();
 
+  // leader_addresses.cpp: members that move to another address while a resize runs, as after a failover
+  [[nodiscard]] bool spec_waits() const;
+  Result<bool> follow_addresses();  // Whether there was something to follow.
+  Status check_successor(const topology::Member& moved);
+
   // leader_status.cpp
   void count_pulls();
   void estimate_keys_to_move(const topology::Spec& from, const topology::Spec& to);
@@ -115,6 +120,7 @@ class Leader {
   Mover::Progress progress_;                         // Of the mover at work.
   std::map<std::string, std::uint64_t> pulls_seen_;  // Router id -> its counter when last seen.
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
+  coord::Revision spec_seen_ = 0;  // Of the spec that follow_addresses() looked at last.
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
   std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
   std::chrono::steady_clock::time_point misses_seen_at_;

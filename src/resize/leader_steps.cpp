@@ -46,6 +46,13 @@ void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
   checkpoint.keys_verified += progress.verified;
 }
 
+// A member that reads its file after a restart, or is a replica until a failover is complete: nothing that a
+// person has to resume.
+bool ends_by_itself(const std::string& error) {
+  return error.find(": LOADING ") != std::string::npos || error.find(": READONLY ") != std::string::npos ||
+         error.find(": MASTERDOWN ") != std::string::npos;
+}
+
 // "7.0.15" as a number that compares: 7000.
 int version_number(const std::string& version) {
   int major = 0, minor = 0;
@@ -61,6 +68,9 @@ std::vector<Member> Leader::destinations() const {
 }
 
 Status Leader::drive() {
+  if (const Result<bool> moved = follow_addresses(); !moved || *moved) {
+    return moved ? Status{} : std::unexpected(moved.error());
+  }
   const topology::Resize& resize = *topology_->resize;
   if (checkpoint_->rollback && !resize.rollback) return roll_back();
   if (checkpoint_->lost != resize.lost) return take_lost();
@@ -143,6 +153,7 @@ Status Leader::check_memory(const Topology& next, const topology::Spec& to) {
 
 Status Leader::prepare() {
   if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+  transfer::crash_point("prep_fenced");
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
@@ -152,6 +163,7 @@ Status Leader::prepare() {
     if (*purged != 0) base::log(LogLevel::warning, "member {}: {} leftover keys removed", member.id, *purged);
   }
   if (Status copied = copy_functions(); !copied) return copied;
+  transfer::crash_point("prep_purged");
   checkpoint_->prepared = true;
   return save_checkpoint();
 }
@@ -185,7 +197,7 @@ Status Leader::open_gates() { return set_gates(destinations(), topology_->fence,
 
 // HOLD, in the order that matters: stamps on every member, HOLD, all routers acknowledge or are fenced,
 // connections of the dead are killed, gates open, DUAL.
-Status Leader::hold_and_open(Topology held) {
+Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
   const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
   if (Status closed = set_gates(living_members(held), held.fence, Gate::closed); !closed) return closed;
@@ -196,10 +208,14 @@ Status Leader::hold_and_open(Topology held) {
     checkpoint_->opened = true;
     return publish(dual(held), {checkpoint_op()});
   }
+  transfer::crash_point("hold_stamped");
   const auto started = std::chrono::steady_clock::now();
-  if (Status published = publish(std::move(held)); !published) return published;
+  if (Status published = publish(std::move(held), std::move(also)); !published) return published;
+  transfer::crash_point("hold_published");
   Status fenced = await_routers_and_fence();
+  transfer::crash_point("hold_fenced");
   if (fenced) fenced = open_gates();
+  transfer::crash_point("gates_open");
   if (!fenced) {
     if (may_call_off && fenced.error().kind != ErrorKind::stale) {
       if (Status off = publish(call_off(*topology_)); !off) return off;
@@ -208,8 +224,9 @@ Status Leader::hold_and_open(Topology held) {
   }
   checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
   if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
+  transfer::crash_point("dual_published");
   checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, milliseconds_since(started));
-  status_.last_error.clear();
+  if (!checkpoint_->paused) status_.last_error.clear();  // What it was paused for still stands.
   return save_checkpoint();
 }
 
@@ -272,8 +289,9 @@ Status Leader::roll_back() {
 // DUAL: the mover works until nothing is left; then the gate closes, and only then NEW is published (I10).
 Status Leader::move() {
   if (checkpoint_->paused) {
-    static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
-    return check_stamps();
+    static_cast<void>(
+        view_.wait(kPausedTick, [this] { return request_waits() || spec_waits() || !may_lead_(); }));
+    return spec_waits() ? Status{} : check_stamps();
   }
   if (checkpoint_->expire && !topology_->resize->rollback) {  // What goes back is moved back.
     const Result<bool> over = step_expired();
@@ -299,7 +317,8 @@ Status Leader::move() {
     // others' keys go on: each transfer looks at the stamp itself.
     if (!stamps_good) status_.last_error = stamps_good.error().message;
     if (read_order) read_order = switch_read_order();
-    if (request_waits() || !may_lead_() || (stamps_good && !*stamps_good) || !read_order) mover->stop();
+    if (request_waits() || spec_waits() || !may_lead_() || (stamps_good && !*stamps_good) || !read_order)
+      mover->stop();
   }
   const Mover::Outcome outcome = mover->outcome();
   const std::string error = mover->error();
@@ -348,11 +367,15 @@ Status Leader::switch_read_order() {
 Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   switch (outcome) {
     case Mover::Outcome::clean: {
+      transfer::crash_point("mover_clean");
       const Status closed = set_gates(living_members(*topology_), topology_->fence, Gate::done);
       if (!closed) return closed;
+      transfer::crash_point("gates_done");
       status_.last_error.clear();
       step_ended_at_ = std::chrono::steady_clock::now();
-      return publish(settle(*topology_));
+      const Status published = publish(settle(*topology_));
+      transfer::crash_point("new_published");
+      return published;
     }
     case Mover::Outcome::big_keys:
       return after_big_keys();
@@ -364,6 +387,7 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
       return check_stamps();
     case Mover::Outcome::mismatched:
     case Mover::Outcome::failed:
+      if (ends_by_itself(error)) return fail(ErrorKind::retryable, error);
       // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
       status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";
       checkpoint_->paused = true;
@@ -422,7 +446,9 @@ Status Leader::complete() {
   if (!rolled_back) last.spec.retired = checkpoint_->target.retired;
   // The operator's spec follows, so that the next `topology apply` starts from what is.
   if (!rolled_back) also.push_back({coord::Op::Kind::put, keys_.spec(), topology::to_json(last.spec), 0});
+  transfer::crash_point("finishing");
   if (Status published = publish(std::move(last), std::move(also)); !published) return published;
+  transfer::crash_point("finished");
   // The routers' last figures come with their acknowledgement.
   const std::function<bool()> all_told = [&] {
     return std::ranges::all_of(view_.under(keys_.routers()), [&](const auto& entry) {

@@ -251,6 +251,18 @@ def test_plan_live_of_tls_members(secured):
     assert "cache-1" in bare.stderr
 
 
+def test_the_doctor_gets_in_as_everybody_does(secured):
+    secured.fill(200)
+    for member in secured.members:
+        member.hang_up()
+    done = secured.cli("doctor", *secured.member_flags, check=0).stdout
+    assert "permissions: 4 are well" in done and "reachable: 4 are well" in done, done
+    no_password = secured.cli("doctor", *secured.member_flags[:-2], check=FAILED).stdout
+    assert "NOAUTH" in no_password and "fix: give the members' user and password" in no_password, no_password
+    plain = secured.cli("doctor", *secured.member_flags[-2:], check=FAILED).stdout
+    assert "0 problems" not in plain, plain
+
+
 def test_certificates_are_reloaded_without_a_dropped_reply(make_cluster, ca):
     cluster = make_cluster(members=2, proxies=0).start_static()
     proxy = cluster.add_proxy(*tls_flags(ca), spec=cluster.spec)

@@ -78,6 +78,8 @@ class Member:
 
 
 class Cluster:
+    controller_options = ()
+
     def __init__(self, directory: Path, members=4, proxies=2, name="cache", env=None, binary=None):
         self.directory = directory
         self.name = name
@@ -117,7 +119,7 @@ class Cluster:
     def start_controller(self):
         if self.controller is None:
             self.controller = self._server("controller", "controller", "--registry", self.registry_url, "--cluster",
-                                           self.name)
+                                           self.name, *self.controller_options)
         self.controller.start()
         self.controller.wait_ready()
 

@@ -128,6 +128,16 @@ TEST(ClusterChecks, ASpecThatIsNotInForce) {
   EXPECT_EQ(of_topology(world, "topology").level, Level::problem);
 }
 
+TEST(ClusterChecks, AResizesOwnLimitsAreNoOtherSpec) {
+  World world;
+  world.begin_resize();
+  world.topology.spec.limits.move_keys_per_second = 7;
+  world.write();
+  EXPECT_EQ(of_topology(world, "spec").level, Level::ok);
+  world.looks.second.spec->value = topology::to_json(spec_of(3));
+  EXPECT_EQ(of_topology(world, "spec").level, Level::warning);
+}
+
 TEST(ClusterChecks, AResizeThatWorksAndOneThatStandsStill) {
   World world;
   world.begin_resize();
