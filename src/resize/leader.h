@@ -61,7 +61,7 @@ class Leader {
   Status after_mover(Mover::Outcome outcome, const std::string& error);
   // leader_mover.cpp: what the mover is told, and what it says
   [[nodiscard]] Mover::Options mover_options();
-  void steer(Mover& mover);
+  void steer(Mover& mover, bool now_please = false);
   void note_progress(const Mover::Progress& progress);
   Status after_big_keys();
   [[nodiscard]] bool origin_is_over();
@@ -102,7 +102,7 @@ class Leader {
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
   std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
-  std::chrono::steady_clock::time_point misses_seen_at_;
+  std::chrono::steady_clock::time_point misses_seen_at_, steered_at_;
   bool origin_over_ = false;
   Members members_;
 };
