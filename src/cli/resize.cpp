@@ -32,6 +32,8 @@ struct Flags {
   bool json = false;
   std::uint64_t keys_per_second = 0;
   std::shared_ptr<MoreResizeFlags> more;
+  std::string big_keys, verify;
+  std::uint64_t big_key_limit = 0;
 };
 
 [[noreturn]] void end_with(int status, std::string_view message) {
@@ -73,6 +75,11 @@ std::string describe(const ResizeStatus& s) {
     line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
   line += describe_more(s);
   for (const auto& key : s.big_keys) line += fmt::format("  big key: {}\n", key);
+  for (const auto& key : s.waiting_big_keys) {
+    line += fmt::format("  waits: {} ({:.1f} MiB, {} -> {})\n", key.key,
+                        static_cast<double>(key.bytes) / 1048576, key.from, key.to);
+  }
+  for (const auto& why : s.held_back) line += fmt::format("  held back: {}\n", why);
   if (!s.last_error.empty()) line += fmt::format("  last error: {}\n", s.last_error);
   return line;
 }
@@ -140,6 +147,8 @@ void start(Flags& flags) {
   request.force = flags.force;
   if (const std::string wrong = complete_start(*flags.more, request); !wrong.empty())
     end_with(kBadUsage, wrong);
+  request.big_keys = flags.big_keys;
+  request.verify = flags.verify;
   ask(flags, std::move(request), "started; 'ringshift resize watch' follows it");
 }
 
@@ -176,6 +185,31 @@ void add_simple(CLI::App& app, const char* name, const char* what, Request::Acti
   });
 }
 
+void add_big_keys(CLI::App& app) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command = add(app, flags, "big-keys", "Say what becomes of keys above limits.big_key_bytes");
+  command->add_option("what", flags->big_keys, "move|wait|refuse")
+      ->required()
+      ->check(CLI::IsMember({"move", "wait", "refuse"}));
+  command->add_option("--limit", flags->big_key_limit, "With move: only keys up to this size, such as 200MiB")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_flag("--wait", flags->wait, "Follow the resize until it ends");
+  command->footer(
+      "A big key blocks the member that gives it and the one that takes it for about a millisecond a MiB "
+      "each.\n"
+      "'wait' leaves it where it is until it is written, deleted or expired; the step does not end before.\n"
+      "'refuse' rolls the resize back when one is found.\n"
+      "Examples:\n"
+      "  ringshift resize big-keys move --limit 200MiB --cluster cache");
+  command->callback([flags] {
+    Request request;
+    request.action = Request::Action::big_keys;
+    request.big_keys = flags->big_keys;
+    request.big_key_limit = flags->big_key_limit;
+    ask(*flags, std::move(request), "done");
+  });
+}
+
 }  // namespace
 
 // Each subcommand has flags of its own: CLI11 gives the variables' values to those that were not called, too,
@@ -199,6 +233,12 @@ void add_resize(CLI::App& app) {
   begin->add_flag("--wait", flags->wait, "Follow the resize until it ends");
   begin->add_flag("--allow-foreign", flags->allow_foreign,
                   "Start although clients that are not ours are connected to members");
+  begin->add_option("--big-keys", flags->big_keys, "What becomes of keys above limits.big_key_bytes")
+      ->check(CLI::IsMember({"move", "wait", "refuse"}))
+      ->default_str("wait");
+  begin->add_option("--verify", flags->verify, "Compare copies with their originals")
+      ->check(CLI::IsMember({"counts", "sample", "all"}))
+      ->default_str("counts");
   begin->add_flag(
       "--force", flags->force,
       "Allow that more than half of the members leave at once, and members that a lost registry marked");
@@ -227,6 +267,8 @@ void add_resize(CLI::App& app) {
   add_simple(*command, "resume", "Go on after a pause", Request::Action::resume, "resumed");
   add_resize_lost(*command);
   add_simple(*command, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
+
+  add_big_keys(*command);
 
   flags = std::make_shared<Flags>();
   CLI::App* rate = add(*command, flags, "set-rate", "Change the mover's rate while it works");

@@ -63,7 +63,7 @@ class Leader {
   Status after_mover(Mover::Outcome outcome, const std::string& error);
   // leader_mover.cpp: what the mover is told, and what it says
   [[nodiscard]] Mover::Options mover_options();
-  void steer(Mover& mover);
+  void steer(Mover& mover, bool now_please = false);
   void note_progress(const Mover::Progress& progress);
   Status after_big_keys();
   [[nodiscard]] bool origin_is_over();
@@ -123,7 +123,7 @@ class Leader {
   coord::Revision spec_seen_ = 0;  // Of the spec that follow_addresses() looked at last.
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
   std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
-  std::chrono::steady_clock::time_point misses_seen_at_;
+  std::chrono::steady_clock::time_point misses_seen_at_, steered_at_;
   bool origin_over_ = false;
   Members members_;
   OriginMeter origin_;

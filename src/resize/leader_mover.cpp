@@ -15,6 +15,7 @@ namespace ringshift::resize {
 namespace {
 
 constexpr std::chrono::milliseconds kMissesInterval{1000};
+constexpr std::chrono::milliseconds kSteerInterval{500};
 constexpr std::chrono::milliseconds kBigKeysLook{5000};  // Clients may write, delete or expire them.
 constexpr std::size_t kBigKeysNamed = 3;                 // In last_error; the status has more.
 constexpr std::size_t kBigKeyNameShown = 100;
@@ -43,7 +44,10 @@ Mover::Options Leader::mover_options() {
 
 // Routers tell about once a second which keys are asked for most; those of this step move first. The mover
 // ignores what does not move.
-void Leader::steer(Mover& mover) {
+void Leader::steer(Mover& mover, bool now_please) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!now_please && now - steered_at_ < kSteerInterval) return;
+  steered_at_ = now;
   std::map<std::string, std::uint64_t> heat;
   for (const auto& [id, kv] : view_.under(keys_.routers())) {
     const auto record = coord::parse_router_record(kv.value);

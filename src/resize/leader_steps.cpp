@@ -303,7 +303,7 @@ Status Leader::move() {
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
   auto mover = std::make_unique<Mover>(*snapshot, mover_options());
-  steer(*mover);
+  steer(*mover, true);
   Result<bool> stamps_good = true;
   Status read_order;
   while (!mover->wait(kMoverTick)) {

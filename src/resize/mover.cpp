@@ -58,7 +58,7 @@ void Mover::prefer(const std::vector<std::string>& keys) {
   const std::lock_guard lock(shared_->mutex);
   for (const std::string& key : keys) {
     if (shared_->hot.size() >= kHotKeysMax) return;
-    if (std::ranges::find(shared_->hot, key) == shared_->hot.end()) shared_->hot.push_back(key);
+    if (shared_->hot_known.insert(key).second) shared_->hot.push_back(key);
   }
 }
 

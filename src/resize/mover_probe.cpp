@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds kProbeRetry{500};
 // Returns when the source was measured without the mover, or is too slow to say.
 void MoverSource::start_probe() {
   probe_ = std::thread([this] { probe(); });
+  if (shared_.options.limits.move_latency_ms == 0) return;
   const auto until = std::chrono::steady_clock::now() + kIdlePatienceMax;
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, until, [this] { return idle_known_ || verdict_ || shared_.stopping; });
@@ -48,7 +49,9 @@ void MoverSource::probe() {
   using std::chrono::steady_clock;
   Client client;
   LatencyWindow window;
-  int idle_samples = 0;
+  // Without a limit nothing is asked; the origin may still hold us back.
+  const bool asks = shared_.options.limits.move_latency_ms != 0;
+  int idle_samples = asks ? 0 : kIdleSamples;
   steady_clock::time_point decided = steady_clock::now();
   std::uint64_t moved_before = 0;
   double moved_rate = 0;
@@ -57,7 +60,7 @@ void MoverSource::probe() {
     return closed_ || verdict_.has_value() || shared_.stopping;
   };
   while (!stopped()) {
-    if (client == nullptr || !client->connected()) {
+    if (asks && (client == nullptr || !client->connected())) {
       auto connected = dial(index_, kProbePatience);
       if (!connected) {  // The lanes say so, and count.
         if (!shared_.pause(kProbeRetry)) return;
@@ -66,9 +69,9 @@ void MoverSource::probe() {
       client = std::move(*connected);
     }
     const auto asked = steady_clock::now();
-    const auto answer = client->call({"PING"});
+    const bool heard = asks && client->call({"PING"}).has_value();
     const auto now = steady_clock::now();
-    if (answer) window.add(std::chrono::duration<double, std::milli>(now - asked).count(), now);
+    if (heard) window.add(std::chrono::duration<double, std::milli>(now - asked).count(), now);
     if (idle_samples < kIdleSamples) {
       if (++idle_samples == kIdleSamples) {
         governor_.set_idle(window.percentile(50, now));  // Not p99: a hiccup just now is not how it is.
@@ -95,7 +98,7 @@ void MoverSource::probe() {
       tell_rate(p99);
       if (decision.fell) window.clear();
     }
-    if (!shared_.pause(kProbeInterval)) return;
+    if (!shared_.pause(asks ? kProbeInterval : kDecideInterval)) return;
   }
 }
 

@@ -113,7 +113,7 @@ Mover::Outcome MoverSource::pass() {
       finish_batches();
       return Outcome::unreachable;
     }
-    sort_in(keys);
+    sort_in(keys, true);
     if (over()) return Outcome::stopped;
   } while (cursor != "0");
   finish_batches();
@@ -171,11 +171,11 @@ void MoverSource::take_hot_keys() {
       if (hot_seen_.insert(key).second) keys.push_back(key);
     }
   }
-  sort_in(keys);
+  sort_in(keys, false);
   for (auto& [to, batch] : packing_) push(std::exchange(batch, Batch{to, {}, 0}));
 }
 
-void MoverSource::sort_in(const std::vector<std::string>& keys) {
+void MoverSource::sort_in(const std::vector<std::string>& keys, bool scanned) {
   std::vector<std::string> moving;
   std::vector<MemberIndex> to;
   for (const std::string& key : keys) {
@@ -190,10 +190,12 @@ void MoverSource::sort_in(const std::vector<std::string>& keys) {
   const base::TimePoint now = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < moving.size() && !over(); ++i) {
     if (sizes[i] > shared_.options.limits.big_key_bytes) {
+      const auto same = [&](const auto& one) { return one.second.key == moving[i]; };
+      if (!scanned || std::ranges::any_of(big_, same)) continue;  // SCAN may name a key twice.
       big_.emplace_back(to[i], BigKey{std::move(moving[i]), sizes[i], id(index_), id(to[i])});
       continue;
     }
-    ++found_;
+    found_ += scanned ? 1 : 0;
     bool waits = false;
     {
       const std::lock_guard lock(mutex_);
@@ -202,7 +204,7 @@ void MoverSource::sort_in(const std::vector<std::string>& keys) {
               (trouble->second.failures >= kTriesMax || now < trouble->second.not_before);
     }
     if (waits) {
-      ++left_out_;  // For the next pass: the others of this source go on.
+      left_out_ += scanned ? 1 : 0;  // For the next pass: the others of this source go on.
     } else {
       add(to[i], std::move(moving[i]), sizes[i]);
     }

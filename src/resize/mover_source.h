@@ -30,6 +30,7 @@ struct MoverShared {
   std::map<topology::MemberIndex, std::uint64_t> waiting_keys;
   std::map<topology::MemberIndex, std::pair<double, std::string>> rates;  // By source: keys/s, and why.
   std::vector<std::string> hot;                                           // In the order of their heat.
+  std::set<std::string> hot_known;                                        // The same.
   std::size_t running = 0;
   Mover::Outcome outcome = Mover::Outcome::clean;
   std::string error;
@@ -77,7 +78,8 @@ class MoverSource {
   Outcome pass();
   bool scan_page(std::string& cursor, std::vector<std::string>& keys);  // False: the connection broke.
   void take_hot_keys();
-  void sort_in(const std::vector<std::string>& keys);
+  // Of hot keys, which may not be there, nothing is concluded.
+  void sort_in(const std::vector<std::string>& keys, bool scanned);
   std::vector<std::uint64_t> measure(const std::vector<std::string>& keys);
   void add(topology::MemberIndex to, std::string key, std::uint64_t bytes);
   void push(Batch batch);

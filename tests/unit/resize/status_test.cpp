@@ -84,6 +84,12 @@ ResizeStatus full_status() {
   status.fences = 9;
   status.pairs = {{"a", "b", 3}, {"b", "c", 4}};
   status.big_keys = {"one", "two"};
+  status.rate_in_force = 1234;
+  status.held_back = {"a: slow"};
+  status.keys_verified = 8;
+  status.retries = 9;
+  status.big_keys_waiting = 2;
+  status.waiting_big_keys = {{"big", 1U << 30, "a", "b"}, {"bigger", 2, "a", "c"}};
   status.last_error = "line\nline";
   status.rolled_back = true;
   status.lost = {"c"};
@@ -144,12 +150,20 @@ TEST(CheckpointJson, ComesBackEqual) {
   checkpoint.hold_ms_max = 5.5;
   checkpoint.pairs = {{{"a", "b"}, 6}};
   checkpoint.big_keys = {"big"};
+  checkpoint.big_key_policy = "move";
+  checkpoint.big_key_limit = 77;
+  checkpoint.verify = "all";
+  checkpoint.keys_verified = 78;
   checkpoint.target = spec();
   const std::string json = to_json(checkpoint);
   const Result<Checkpoint> back = parse_checkpoint(json);
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->target, checkpoint.target);
+  EXPECT_EQ(back->big_key_policy, "move");
+  EXPECT_EQ(back->big_key_limit, 77U);
+  EXPECT_EQ(back->verify, "all");
+  EXPECT_EQ(back->keys_verified, 78U);
   EXPECT_TRUE(back->opened && back->rollback && back->prepared && back->paused && back->allow_foreign);
 }
 
