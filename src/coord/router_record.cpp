@@ -5,14 +5,15 @@
 namespace ringshift::coord {
 
 std::string to_json(const RouterRecord& record) {
-  return nlohmann::json{{"revision", record.revision},
+  nlohmann::json out = {{"revision", record.revision},
                         {"digest", record.digest},
                         {"requests", record.requests},
                         {"hits", record.hits},
                         {"misses", record.misses},
                         {"keys_pulled", record.keys_pulled},
-                        {"bytes_pulled", record.bytes_pulled}}
-      .dump();
+                        {"bytes_pulled", record.bytes_pulled}};
+  if (record.p99_ms >= 0) out["p99_ms"] = record.p99_ms;
+  return out.dump();
 }
 
 Result<RouterRecord> parse_router_record(std::string_view text) {
@@ -27,6 +28,7 @@ Result<RouterRecord> parse_router_record(std::string_view text) {
     record.misses = object.value("misses", std::uint64_t{0});
     record.keys_pulled = object.value("keys_pulled", std::uint64_t{0});
     record.bytes_pulled = object.value("bytes_pulled", std::uint64_t{0});
+    record.p99_ms = object.value("p99_ms", -1.0);
   } catch (const nlohmann::json::exception& error) {
     return fail(ErrorKind::invalid, std::string("router record: ") + error.what());
   }

@@ -13,6 +13,7 @@ struct RouterRecord {
   std::string digest;     // Of that topology.
   std::uint64_t requests = 0, hits = 0, misses = 0;
   std::uint64_t keys_pulled = 0, bytes_pulled = 0;  // Moved by this router for a client's command.
+  double p99_ms = -1;  // Of clients' commands in the last second, sampled while a resize runs; -1: not known.
   bool operator==(const RouterRecord&) const = default;
 };
 

@@ -217,6 +217,12 @@ void Proxy::set_on_applied(std::function<void(topology::Version)> callback, std:
 
 telemetry::Totals Proxy::stats() const { return impl_->shared.stats(); }
 
+telemetry::TimesTotals Proxy::sampled_times() const {
+  telemetry::TimesTotals totals{};
+  for (const auto& worker : impl_->workers) worker->admin().sampled.add_to(totals);
+  return totals;
+}
+
 // A socket counts once, however many workers accept from it.
 net::ListeningSockets Proxy::sockets() const {
   net::ListeningSockets sockets;

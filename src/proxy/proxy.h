@@ -20,6 +20,7 @@
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
 #include "telemetry/counters.h"
+#include "telemetry/times.h"
 
 namespace ringshift::net {
 class TlsContext;
@@ -126,6 +127,8 @@ class Proxy {
   void set_on_applied(std::function<void(topology::Version)> callback, std::size_t cluster = 0);
 
   [[nodiscard]] telemetry::Totals stats() const;
+  // How long clients' commands took, of some of those since a resize of any cluster began. Any thread.
+  [[nodiscard]] telemetry::TimesTotals sampled_times() const;
 
   // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
   // thread.

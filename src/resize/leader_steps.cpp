@@ -62,6 +62,9 @@ Status Leader::drive() {
   if (checkpoint_->rollback && !resize.rollback) return roll_back();
   if (!checkpoint_->prepared) return prepare();
   tell(false);
+  const Result<bool> broken = conditions_broken();
+  if (!broken) return std::unexpected(broken.error());
+  if (*broken) return {};
   if (resize.phase == Phase::dual) return move();
   if (resize.phase == Phase::hold) {
     // A barrier that was not completed: again, in a new step.
@@ -69,14 +72,21 @@ Status Leader::drive() {
     if (!run_ids) return std::unexpected(run_ids.error());
     return hold_and_open(hold(*topology_, resize.active, std::move(*run_ids)));
   }
-  if (checkpoint_->paused) {
+  const std::size_t step = next_step(checkpoint_->steps, resize.done);
+  const bool last = resize.rollback || step == checkpoint_->steps.size();
+  if (checkpoint_->paused || (!last && !waits_for().empty())) {
     static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
     return {};
   }
-  const std::size_t step = next_step(checkpoint_->steps, resize.done);
-  if (resize.rollback || step == checkpoint_->steps.size()) return complete();
+  if (last) return complete();
   Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
+  // A member restarted while the resize waited, perhaps for hours: an old dump may have brought leftovers
+  // back.
+  if (*run_ids != topology_->fence.run_ids) {
+    if (Status purged = purge_leftovers(); !purged) return purged;
+  }
+  step_began_ = std::chrono::steady_clock::now();
   return hold_and_open(hold(*topology_, slices_of_step(checkpoint_->steps, step), std::move(*run_ids)));
 }
 
@@ -132,19 +142,31 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
   return {};
 }
 
-Status Leader::prepare() {
-  if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+// I0: of the slices that have yet to move, NEW must have no key that only B gives it. Safe at any time before
+// their HOLD: until then no router that this epoch has not fenced sends such a key there. Slices that have
+// moved are spared.
+Status Leader::purge_leftovers() {
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
   for (const Member& member : topology_->resize->members) {
-    const Result<std::uint64_t> purged = members_.purge(member, **snapshot);
+    const Result<std::uint64_t> purged = members_.purge(member, **snapshot, topology_->resize->done);
     if (!purged) return std::unexpected(purged.error());
     if (*purged != 0) base::log(LogLevel::warning, "member {}: {} leftover keys removed", member.id, *purged);
   }
+  return {};
+}
+
+Status Leader::prepare() {
+  const std::uint64_t fences = checkpoint_->fences;
+  if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+  if (Status purged = purge_leftovers(); !purged) return purged;
   if (Status copied = copy_functions(); !copied) return copied;
   checkpoint_->prepared = true;
-  return save_checkpoint();
+  if (Status saved = save_checkpoint(); !saved) return saved;
+  note("phase", fmt::format("prepared: members checked, leftovers purged, {} connections fenced",
+                            checkpoint_->fences - fences));
+  return {};
 }
 
 // New members get the functions that the old ones have. Scripts cannot be listed; clients load them again.
@@ -186,20 +208,30 @@ Status Leader::hold_and_open(Topology held) {
     return publish(dual(held), {checkpoint_op()});
   }
   const auto started = std::chrono::steady_clock::now();
+  const std::uint64_t fences = checkpoint_->fences;
   if (Status published = publish(std::move(held)); !published) return published;
   Status fenced = await_routers_and_fence();
   if (fenced) fenced = open_gates();
   if (!fenced) {
     if (may_call_off && fenced.error().kind != ErrorKind::stale) {
       if (Status off = publish(call_off(*topology_)); !off) return off;
+      note("phase", "hold called off: " + fenced.error().message);
     }
     return fenced;
   }
   checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
   if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
-  checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, milliseconds_since(started));
+  const double held_ms = milliseconds_since(started);
+  checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, held_ms);
   status_.last_error.clear();
-  return save_checkpoint();
+  if (Status saved = save_checkpoint(); !saved) return saved;
+  error_noted_.clear();
+  note("phase", fmt::format("{}: dual for {} of {} slices, after a hold of {:.1f} ms{}", step_name(),
+                            topology::count(topology_->resize->active), topology::kSliceCount, held_ms,
+                            checkpoint_->fences == fences
+                                ? ""
+                                : fmt::format("; {} connections fenced", checkpoint_->fences - fences)));
+  return {};
 }
 
 Status Leader::await_routers_and_fence() {
@@ -229,11 +261,16 @@ Status Leader::await_routers_and_fence() {
   };
   const bool all = view_.wait(options_.fence_timeout, all_there);
   if (!may_lead_()) return fail(ErrorKind::stale, "the lock was lost during a barrier");
+  std::string silent;
   for (const std::string& key : waiting) {
     base::log(
         LogLevel::warning, "router {} did not acknowledge within {} ms: {}", key.substr(prefix.size()),
         options_.fence_timeout.count(),
         topology_->spec.consistency == topology::Consistency::strict ? "fencing it" : "going on without it");
+    silent += (silent.empty() ? "" : ", ") + key.substr(prefix.size());
+  }
+  if (!silent.empty()) {
+    note("fence", fmt::format("no acknowledgement within {} ms: {}", options_.fence_timeout.count(), silent));
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
   for (const Member& member : all_members(*topology_)) {
@@ -247,31 +284,33 @@ Status Leader::await_routers_and_fence() {
 Status Leader::roll_back() {
   if (!checkpoint_->opened) {
     base::log(LogLevel::info, "resize {}: dropped before any key moved", topology_->resize->id);
+    note("phase", "dropped before any key moved");
     return complete();
   }
   Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
   base::log(LogLevel::info, "resize {}: rolling back", topology_->resize->id);
+  step_began_ = std::chrono::steady_clock::now();
   return hold_and_open(begin_rollback(*topology_, std::move(*run_ids)));
 }
 
 // DUAL: the mover works until nothing is left; then the gate closes, and only then NEW is published (I10).
 Status Leader::move() {
-  if (checkpoint_->paused) {
+  if (mover_rests()) {
     static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
     return check_stamps();
   }
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
-  const topology::Limits& limits = topology_->spec.limits;
+  const topology::Limits limits = limits_now();
   const base::TimePoint now = std::chrono::steady_clock::now();
   key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
   byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
   auto mover = std::make_unique<Mover>(
       *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get(),
                                 options_.member_access});
-  Result<bool> stamps_good = true;
+  Result<bool> stamps_good = true, broken = false;
   Status read_order;
   while (!mover->wait(kMoverTick)) {
     progress_ = mover->progress();
@@ -279,7 +318,10 @@ Status Leader::move() {
     save_progress_now_and_then();
     if (stamps_good && *stamps_good) stamps_good = repair_stamps();
     if (read_order) read_order = switch_read_order();
-    if (request_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order) mover->stop();
+    if (broken && !*broken) broken = conditions_broken();
+    if (request_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order || !broken ||
+        *broken || mover_rests())
+      mover->stop();
   }
   const Mover::Outcome outcome = mover->outcome();
   const std::string error = mover->error();
@@ -287,6 +329,7 @@ Status Leader::move() {
   mover.reset();  // Its connections are ours by name: it must be gone before any barrier.
   if (Status saved = book_progress(); !saved) return saved;
   if (!read_order) return read_order;
+  if (!broken) return std::unexpected(broken.error());
   if (!stamps_good) return std::unexpected(stamps_good.error());
   if (!*stamps_good) return hold_again();
   return after_mover(outcome, error);
@@ -327,7 +370,7 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
     case Mover::Outcome::clean: {
       const Status closed = set_gates(all_members(*topology_), topology_->fence, Gate::done);
       if (!closed) return closed;
-      return publish(settle(*topology_));
+      return end_step();
     }
     case Mover::Outcome::stopped:
       return {};
@@ -339,11 +382,33 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
       // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
       status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";
       checkpoint_->paused = true;
+      note("pause", status_.last_error);
       return save_checkpoint();
     case Mover::Outcome::unreachable:
       return fail(ErrorKind::retryable, error);
   }
   return {};
+}
+
+// REQUIRES: the gates are closed for good (I10).
+Status Leader::end_step() {
+  const std::string step = step_name();
+  Topology settled = settle(*topology_);
+  begin_soak(settled);
+  if (Status published = publish(std::move(settled), {checkpoint_op()}); !published) return published;
+  std::string text = fmt::format("{}: done, {} keys moved so far", step, checkpoint_->keys_moved);
+  if (step_began_ != std::chrono::steady_clock::time_point{})
+    text += fmt::format(", took {:.1f} s", milliseconds_since(step_began_) / 1000);
+  if (checkpoint_->soak_until != 0) text += "; soaks for " + duration_text(checkpoint_->soak);
+  note("phase", text);
+  return {};
+}
+
+// "step 2/4", or "rollback".
+std::string Leader::step_name() const {
+  if (topology_->resize->rollback) return "rollback";
+  return fmt::format("step {}/{}", next_step(checkpoint_->steps, topology_->resize->done) + 1,
+                     checkpoint_->steps.size());
 }
 
 // A member that restarted lost its stamp, or brought an old one back from a dump; one that evicts may have
@@ -356,6 +421,7 @@ Status Leader::check_stamps() {
 
 Status Leader::hold_again() {
   base::log(LogLevel::warning, "a member restarted, or lost its stamp, during the resize: back through HOLD");
+  note("phase", "a member restarted, or lost its stamp: back through hold");
   Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
   return hold_and_open(hold(*topology_, topology_->resize->active, std::move(*run_ids)));
@@ -394,6 +460,11 @@ Status Leader::complete() {
   if (!rolled_back) last.spec.retired = checkpoint_->target.retired;
   // The operator's spec follows, so that the next `topology apply` starts from what is.
   if (!rolled_back) also.push_back({coord::Op::Kind::put, keys_.spec(), topology::to_json(last.spec), 0});
+  std::vector<coord::Op> told =
+      log_ops("end", fmt::format("{}: {} keys, {} bytes moved; longest hold {:.1f} ms, {} connections fenced",
+                                 rolled_back ? "rolled back" : "finished", checkpoint_->keys_moved,
+                                 checkpoint_->bytes_moved, checkpoint_->hold_ms_max, checkpoint_->fences));
+  also.insert(also.end(), told.begin(), told.end());
   if (Status published = publish(std::move(last), std::move(also)); !published) return published;
   // The routers' last figures come with their acknowledgement.
   const std::function<bool()> all_told = [&] {
@@ -415,6 +486,7 @@ Status Leader::complete() {
   members_.hang_up();  // Members that left are not ours any more.
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
+  if (Status trimmed = trim_logs(); !trimmed) return trimmed;
   return trim_history();
 }
 

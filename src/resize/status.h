@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "resize/controls.h"
 #include "ringshift/topology.h"
 
 namespace ringshift::resize {
@@ -21,7 +22,13 @@ struct Request {
   std::vector<double> steps;           // start; empty means the default
   bool allow_foreign = false;          // start: clients that are not ours may stay connected.
   bool force = false;                  // start: more than half of the members may vanish.
-  std::uint64_t keys_per_second = 0;   // set_rate
+  std::uint64_t keys_per_second = 0;   // start, set_rate; 0: as it is, or as the spec's limits say.
+  std::uint64_t bytes_per_second = 0;  // start, set_rate; 0: likewise.
+  std::chrono::milliseconds soak{0};   // start: between steps.
+  std::string at, until;               // start: as make_window() takes them.
+  std::string abort_if;                // start: as parse_conditions() takes it.
+  bool replace = false;                // start: a resize under way is rolled back first.
+  std::string by;                      // Who asks, for the log: "ann@host".
 };
 [[nodiscard]] std::string to_json(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view json);
@@ -45,6 +52,13 @@ struct ResizeStatus {
   std::string last_error;
   bool rolled_back = false;               // With state finished: the cluster is as it was before.
   std::string request_id, request_error;  // The last request that was handled; "" when it was accepted.
+  std::string waiting;                    // pause|soak|window: why no step begins now; "" when nothing waits.
+  std::string waiting_until;              // Local time of the controller; "" when nobody knows.
+  std::string window, abort_if;           // As text; "" when there is none.
+  std::string aborted;                    // Why it is, or was, rolled back by itself.
+  std::uint64_t rate = 0, byte_rate = 0;  // At most so many keys and bytes a second.
+  bool queued = false;                    // Another resize begins when this one is rolled back.
+  std::optional<double> hit_rate, p99_ms, origin_qps;  // While there are conditions, and where known.
   bool operator==(const ResizeStatus&) const = default;
 };
 inline bool operator==(const PairProgress& a, const PairProgress& b) {
@@ -66,6 +80,12 @@ struct Checkpoint {
   std::map<std::pair<std::string, std::string>, std::uint64_t> pairs;  // (from, to) -> keys moved
   std::set<std::string> big_keys;
   topology::Spec target;
+  std::chrono::milliseconds soak{0};
+  UnixMs soak_until = 0;  // 0: no soak under way.
+  Window window;
+  std::vector<Condition> abort_if;
+  std::string aborted;                                      // The condition that made it roll back.
+  std::uint64_t keys_per_second = 0, bytes_per_second = 0;  // 0: the spec's limits.
 };
 [[nodiscard]] std::string to_json(const Checkpoint& checkpoint);
 [[nodiscard]] Result<Checkpoint> parse_checkpoint(std::string_view json);

@@ -25,6 +25,13 @@ TEST(RequestJson, EveryActionComesBack) {
     request.steps = {0.5, 100};
     request.allow_foreign = request.force = true;
     request.keys_per_second = 1234567890123;
+    request.bytes_per_second = 7;
+    request.soak = std::chrono::milliseconds(60'000);
+    request.at = "02:00";
+    request.until = "06:00";
+    request.abort_if = "hit_rate<0.9";
+    request.replace = true;
+    request.by = "ann@host";
     if (action == Request::Action::start) request.spec = spec();
     const Result<Request> back = parse_request(to_json(request));
     ASSERT_TRUE(back) << back.error().message;
@@ -33,6 +40,10 @@ TEST(RequestJson, EveryActionComesBack) {
     EXPECT_EQ(back->steps, request.steps);
     EXPECT_TRUE(back->allow_foreign && back->force);
     EXPECT_EQ(back->keys_per_second, request.keys_per_second);
+    EXPECT_EQ(back->bytes_per_second, 7U);
+    EXPECT_EQ(back->soak, request.soak);
+    EXPECT_EQ(back->at + back->until + back->abort_if + back->by, "02:0006:00hit_rate<0.9ann@host");
+    EXPECT_TRUE(back->replace);
     EXPECT_EQ(back->spec, request.spec);
   }
 }
@@ -80,6 +91,16 @@ ResizeStatus full_status() {
   status.rolled_back = true;
   status.request_id = "r";
   status.request_error = "no";
+  status.waiting = "soak";
+  status.waiting_until = "2026-12-01T02:00:00+01:00";
+  status.window = "02:00 to 06:00 every day";
+  status.abort_if = "p99_ms>20";
+  status.aborted = "aborted: because";
+  status.rate = 10;
+  status.byte_rate = 11;
+  status.queued = true;
+  status.hit_rate = 0.5;
+  status.p99_ms = 1.5;
   return status;
 }
 
@@ -127,12 +148,21 @@ TEST(CheckpointJson, ComesBackEqual) {
   checkpoint.hold_ms_max = 5.5;
   checkpoint.pairs = {{{"a", "b"}, 6}};
   checkpoint.big_keys = {"big"};
+  checkpoint.soak = std::chrono::milliseconds(1000);
+  checkpoint.soak_until = 12;
+  checkpoint.window = {120, 360, 5, 6};
+  checkpoint.abort_if = *parse_conditions("hit_rate<0.9,p99_ms>20");
+  checkpoint.aborted = "aborted: because";
+  checkpoint.keys_per_second = 13;
+  checkpoint.bytes_per_second = 14;
   checkpoint.target = spec();
   const std::string json = to_json(checkpoint);
   const Result<Checkpoint> back = parse_checkpoint(json);
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->target, checkpoint.target);
+  EXPECT_EQ(back->window, checkpoint.window);
+  EXPECT_EQ(back->abort_if, checkpoint.abort_if);
   EXPECT_TRUE(back->opened && back->rollback && back->prepared && back->paused && back->allow_foreign);
 }
 
