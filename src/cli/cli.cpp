@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   add_controller(app);
   add_serve(app);
   add_resize(app);
+  add_member(app);
   add_plan(app);
   add_up(app);
   add_vectors(app);

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/registry_flags.h"
 #include "cli/requests.h"
+#include "resize/controls.h"
 
 namespace ringshift::cli {
 
@@ -22,6 +23,7 @@ struct MoreResizeFlags {
   std::string mode = "move";
   bool move_rest = false, drop = false;
   std::string deadline = "1h";
+  std::string big_keys, verify;
 };
 
 namespace {
@@ -31,20 +33,6 @@ using resize::ResizeStatus;
 
 constexpr std::chrono::milliseconds kLostAnswer{30000};
 constexpr std::chrono::minutes kMeasureAnswer{30};
-constexpr std::uint64_t kDeadlineMax = 366ULL * 24 * 3600;
-
-// "90s", "15m", "1h", "2d" or seconds; nullopt for anything else.
-std::optional<std::uint64_t> seconds_of(std::string_view text) {
-  std::uint64_t unit = 1;
-  if (!text.empty()) {
-    const char last = text.back();
-    unit = last == 'm' ? 60 : last == 'h' ? 3600 : last == 'd' ? 86400 : 1;
-    if (unit != 1 || last == 's') text.remove_suffix(1);
-  }
-  const auto number = base::parse_u64(text);
-  if (!number || *number == 0 || *number > kDeadlineMax / unit) return std::nullopt;
-  return *number * unit;
-}
 
 void add_budget(CLI::App& command, MoreResizeFlags& flags) {
   flags.budget_option = command.add_option(
@@ -64,6 +52,7 @@ void declare(const RegistryFlags& registry, const MoreResizeFlags& flags, bool f
   request.lost = flags.lost;
   request.origin_budget = flags.origin_budget;
   request.force = force;
+  request.by = who_asks();
   const Status answer = ask_controller(**coordinator, registry.keys(), std::move(request), kLostAnswer);
   if (!answer) return end_with(answer.error().message);
   const Result<ResizeStatus> status = read_status(**coordinator, registry.keys());
@@ -99,8 +88,14 @@ std::shared_ptr<MoreResizeFlags> add_more_start_options(CLI::App& start) {
       ->excludes(rest);
   start
       .add_option("--deadline", flags->deadline,
-                  "With --mode expire: a step ends after this time at the latest (90s, 15m, 1h, 2d)")
+                  "With --mode expire: a step ends after this time at the latest (90s, 15m, 1h)")
       ->default_str("1h");
+  start.add_option("--big-keys", flags->big_keys, "What becomes of keys above limits.big_key_bytes")
+      ->check(CLI::IsMember({"move", "wait", "refuse"}))
+      ->default_str("wait");
+  start.add_option("--verify", flags->verify, "Compare copies with their originals")
+      ->check(CLI::IsMember({"counts", "sample", "all"}))
+      ->default_str("counts");
   return flags;
 }
 
@@ -113,13 +108,17 @@ std::string complete_start(const MoreResizeFlags& flags, Request& request) {
   if (flags.lost.empty() && flags.origin_budget != 0) return "--origin-budget goes with --lost";
   const bool expire = flags.mode == "expire";
   if (!expire && (flags.drop || flags.move_rest)) return "--drop and --move-rest go with --mode expire";
-  const auto deadline = seconds_of(flags.deadline);
-  if (!deadline) return fmt::format("--deadline '{}': write it as 90s, 15m, 1h or 2d", flags.deadline);
+  const auto deadline = resize::parse_duration(flags.deadline);
+  if (!deadline) return "--deadline: " + deadline.error().message;
+  if (*deadline < std::chrono::seconds(1)) return "--deadline: at least 1s";
   request.lost = flags.lost;
   request.origin_budget = flags.origin_budget;
   request.expire = expire;
   request.rest = flags.drop ? "drop" : flags.move_rest ? "move" : "";
-  request.deadline_seconds = *deadline;
+  request.deadline_seconds =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(*deadline).count());
+  request.big_keys = flags.big_keys;
+  request.verify = flags.verify;
   return "";
 }
 
@@ -130,21 +129,26 @@ std::chrono::milliseconds answer_patience(coord::Coordinator& coordinator, const
   return leader && *leader ? std::chrono::milliseconds(kMeasureAnswer) : usual;
 }
 
-std::string describe_more(const ResizeStatus& status) {
-  std::string text;
-  if (!status.lost.empty()) text += fmt::format("  given up for lost: {}\n", fmt::join(status.lost, ", "));
-  if (!status.waits_for.empty()) text += fmt::format("  the next step waits for {}\n", status.waits_for);
+void add_more_notes(const ResizeStatus& status, std::vector<std::string>& lines) {
+  if (!status.lost.empty())
+    lines.push_back(fmt::format("given up for lost: {}", fmt::join(status.lost, ", ")));
+  if (!status.waits_for.empty()) lines.push_back(fmt::format("the next step waits for {}", status.waits_for));
   if (status.expire_until_ms != 0) {
     const auto until = static_cast<std::time_t>(status.expire_until_ms / 1000);
-    text += fmt::format("  old copies run out until {:%Y-%m-%d %H:%M:%S} UTC\n", fmt::gmtime(until));
+    lines.push_back(fmt::format("old copies run out until {:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(until)));
   }
   if (status.keys_without_ttl != 0) {
-    text += fmt::format("  {} keys had no time to live at the start: {}{}\n", status.keys_without_ttl,
-                        fmt::join(status.keys_without_ttl_examples, ", "),
-                        status.keys_without_ttl > status.keys_without_ttl_examples.size() ? ", ..." : "");
+    lines.push_back(
+        fmt::format("{} keys had no time to live at the start: {}{}", status.keys_without_ttl,
+                    fmt::join(status.keys_without_ttl_examples, ", "),
+                    status.keys_without_ttl > status.keys_without_ttl_examples.size() ? ", ..." : ""));
   }
-  if (status.keys_dropped != 0) text += fmt::format("  {} keys dropped\n", status.keys_dropped);
-  return text;
+  for (const auto& key : status.waiting_big_keys) {
+    lines.push_back(fmt::format("waits: {} ({:.1f} MiB, {} -> {})", key.key,
+                                static_cast<double>(key.bytes) / 1048576, key.from, key.to));
+  }
+  for (const auto& why : status.held_back) lines.push_back(fmt::format("held back: {}", why));
+  if (status.keys_dropped != 0) lines.push_back(fmt::format("{} keys dropped", status.keys_dropped));
 }
 
 void add_resize_lost(CLI::App& resize) {

@@ -21,6 +21,7 @@ std::string to_json(const RouterRecord& record) {
   // Keys are bytes, JSON is not.
   for (const auto& [key, count] : record.hot_keys)
     out["hot_keys"].push_back({{"key", base::to_base64(key)}, {"count", count}});
+  if (record.p99_ms >= 0) out["p99_ms"] = record.p99_ms;
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -47,6 +48,7 @@ Result<RouterRecord> parse_router_record(std::string_view text) {
           record.hot_keys.emplace_back(*key, entry.value("count", std::uint64_t{0}));
       }
     }
+    record.p99_ms = object.value("p99_ms", -1.0);
   } catch (const nlohmann::json::exception& error) {
     return fail(ErrorKind::invalid, std::string("router record: ") + error.what());
   }

@@ -27,6 +27,7 @@ struct RouterRecord {
   // most kHotKeysMax.
   static constexpr std::size_t kHotKeysMax = 64;
   std::vector<std::pair<std::string, std::uint64_t>> hot_keys;
+  double p99_ms = -1;  // Of clients' commands in the last second, sampled while a resize runs; -1: not known.
   bool operator==(const RouterRecord&) const = default;
 };
 

@@ -12,8 +12,10 @@
 
 #include "coord/coordinator.h"
 #include "coord/keys.h"
+#include "resize/abort_watch.h"
 #include "resize/cluster_view.h"
 #include "resize/controller.h"
+#include "resize/decisions.h"
 #include "resize/members.h"
 #include "resize/mover.h"
 #include "resize/origin.h"
@@ -30,16 +32,21 @@ class Leader {
   void run();
 
  private:
+  static constexpr std::chrono::milliseconds kPausedTick{250};  // How often a resize at rest is looked at.
+
   // leader.cpp: the loop, requests, documents
   Status load();
   Status tick();
   Status create_topology();
   Status follow_spec();
   Status handle_request(const coord::KeyValue& kv);
-  Status start(const Request& request);
+  // `consumed`: the key that holds the request; it goes with the start, in one transaction.
+  Status start(const Request& request, const std::string& consumed);
   Status check_start(const Request& request) const;
+  [[nodiscard]] static Result<Checkpoint> controls_of(const Request& request);
   Status pass_stamps(topology::Topology& now, const std::vector<topology::Member>& members, bool force);
   Status change_checkpoint(const Request& request);
+  Status ask_rollback(const std::string& by);
   Status answer_request(const coord::KeyValue& kv, const Request& request, const Status& answer);
   // Writes the topology and whatever else belongs to it; `stale` when the lock or the topology moved on.
   Status publish(topology::Topology next, std::vector<coord::Op> also = {});
@@ -51,6 +58,7 @@ class Leader {
   // leader_steps.cpp: the phases
   Status drive();
   Status prepare();
+  Status purge_leftovers();
   Status check_members(const topology::Topology& next, bool allow_foreign);
   Status check_memory(const topology::Topology& next, const topology::Spec& to);
   Status copy_functions();
@@ -60,6 +68,8 @@ class Leader {
   Status await_routers_and_fence();
   Status roll_back();
   Status move();
+  Status end_step();
+  [[nodiscard]] std::string step_name() const;
   Status after_mover(Mover::Outcome outcome, const std::string& error);
   // leader_mover.cpp: what the mover is told, and what it says
   [[nodiscard]] Mover::Options mover_options();
@@ -96,6 +106,22 @@ class Leader {
   Result<bool> follow_addresses();  // Whether there was something to follow.
   Status check_successor(const topology::Member& moved);
 
+  // leader_controls.cpp
+  [[nodiscard]] topology::Limits limits_now() const;
+  [[nodiscard]] std::string waits_for() const;
+  [[nodiscard]] bool mover_rests() const;
+  void begin_soak(const topology::Topology& settled);
+  Status go_on(const std::string& by);
+  Result<bool> conditions_broken();
+  Status replace_running(const Request& request);
+  Status start_next();
+  std::vector<coord::Op> log_ops(std::string event, std::string text, std::string by = "");
+  std::vector<coord::Op> log_ops_of(const std::string& id, std::string event, std::string text,
+                                    std::string by = "");
+  void note(std::string event, std::string text, std::string by = "");
+  void note_error(const std::string& message);
+  Status trim_logs();
+
   // leader_status.cpp
   void count_pulls();
   void estimate_keys_to_move(const topology::Spec& from, const topology::Spec& to);
@@ -125,6 +151,12 @@ class Leader {
   std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
   std::chrono::steady_clock::time_point misses_seen_at_, steered_at_;
   bool origin_over_ = false;
+  AbortWatch abort_watch_;
+  bool queued_ = false;  // A start waits under keys_.next().
+  std::string log_id_;   // Whose log log_number_ counts.
+  std::uint64_t log_number_ = 0;
+  std::string error_noted_;
+  std::chrono::steady_clock::time_point step_began_{};
   Members members_;
   OriginMeter origin_;
   std::chrono::steady_clock::time_point step_ended_at_ = std::chrono::steady_clock::now();

@@ -96,7 +96,7 @@ Status Leader::drop_rest() {
   auto snapshot = topology::Snapshot::compile(
       *topology_, {coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)});
   if (!snapshot) return std::unexpected(snapshot.error());
-  key_rate_->set_rate(static_cast<double>(topology_->spec.limits.move_keys_per_second),
+  key_rate_->set_rate(static_cast<double>(limits_now().move_keys_per_second),
                       std::chrono::steady_clock::now());
   Leftovers leftovers(members_, *snapshot, topology_->resize->active, [this] {
     tell(false);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "coord/router_record.h"
 #include "resize/leader.h"
+#include "resize/lost.h"
 
 namespace ringshift::resize {
 
@@ -27,7 +28,7 @@ std::string mebibytes(std::uint64_t bytes) {
 }  // namespace
 
 Mover::Options Leader::mover_options() {
-  const topology::Limits& limits = topology_->spec.limits;
+  const topology::Limits limits = limits_now();
   const base::TimePoint now = std::chrono::steady_clock::now();
   key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
   byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
@@ -112,7 +113,8 @@ Status Leader::after_big_keys() {
     names += fmt::format(" and {} more", status_.big_keys_waiting - kBigKeysNamed);
   std::uint64_t most = 0;
   for (const WaitingKey& key : status_.waiting_big_keys) most = std::max(most, key.bytes);
-  if (checkpoint_->big_key_policy == "refuse" && !topology_->resize->rollback) {
+  if (checkpoint_->big_key_policy == "refuse" && !topology_->resize->rollback &&
+      check_back(*topology_, checkpoint_->lost, checkpoint_->opened)) {
     base::log(base::LogLevel::warning, "resize {}: big keys {}: rolling back", topology_->resize->id, names);
     checkpoint_->rollback = true;
     status_.last_error = fmt::format("rolled back: above limits.big_key_bytes ({}) are {}",

@@ -48,6 +48,7 @@ void Leader::estimate_keys_to_move(const topology::Spec& from, const topology::S
 
 ResizeStatus Leader::current_status() {
   ResizeStatus status = status_;
+  status.queued = queued_;
   if (topology_) status.version = fmt::format("{}.{}", coord::kRegistryEpoch, topology_revision_);
   if (!topology_ || !topology_->resize || !checkpoint_) {
     if (status.state != "finished" && status.state != "failed") status.state = "idle";
@@ -73,6 +74,18 @@ ResizeStatus Leader::current_status() {
   auto big = checkpoint_->big_keys;
   big.insert(progress_.big_keys.begin(), progress_.big_keys.end());
   status.big_keys.assign(big.begin(), big.end());
+  status.window = to_text(checkpoint_->window);
+  status.abort_if = to_text(checkpoint_->abort_if);
+  status.aborted = checkpoint_->aborted;
+  const topology::Limits limits = limits_now();
+  status.rate = limits.move_keys_per_second;
+  status.byte_rate = limits.move_bytes_per_second;
+  if (!checkpoint_->abort_if.empty()) {
+    const RouterFigures& figures = abort_watch_.figures();
+    status.hit_rate = figures.hit_rate;
+    status.p99_ms = figures.p99_ms;
+    status.origin_qps = figures.origin_qps;
+  }
   if (!topology_->resize) return status;
   const topology::Resize& resize = *topology_->resize;
   const bool expiring = checkpoint_->expire && !resize.rollback && resize.phase == topology::Phase::dual;
@@ -83,6 +96,13 @@ ResizeStatus Leader::current_status() {
                  : checkpoint_->rollback || resize.rollback ? "rolling_back"
                  : checkpoint_->prepared                    ? "running"
                                                             : "preparing";
+  const bool last = status.step == status.steps && resize.phase == topology::Phase::prep &&
+                    topology::count(resize.done) == topology::kSliceCount;
+  const bool waits = checkpoint_->paused || (checkpoint_->prepared && !last);
+  status.waiting = waits ? waits_for() : "";
+  status.waiting_until = status.waiting == "soak"     ? local_time(checkpoint_->soak_until)
+                         : status.waiting == "window" ? local_time(opens_at(checkpoint_->window, unix_now()))
+                                                      : "";
   switch (resize.phase) {
     case topology::Phase::prep:
       status.phase = resize.done.empty() ? "prep" : "new";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "resize/phases.h"
@@ -74,6 +75,40 @@ std::vector<WaitingKey> waiting_of(const json& object) {
   return out;
 }
 
+std::chrono::milliseconds soak_of(const json& object) {
+  constexpr std::chrono::milliseconds kMost = kMaxDuration;
+  return std::clamp(std::chrono::milliseconds(field<std::int64_t>(object, "soak_ms", 0)),
+                    std::chrono::milliseconds(0), kMost);
+}
+
+json known(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+std::optional<double> maybe(const json& object, const char* name) {
+  const double value = field<double>(object, name, -1);
+  return value < 0 ? std::nullopt : std::optional(value);
+}
+
+json window_json(const Window& window) {
+  return {{"from_minute", window.from_minute},
+          {"to_minute", window.to_minute},
+          {"not_before", window.not_before},
+          {"not_after", window.not_after}};
+}
+
+Window window_of(const json& object) {
+  const auto found = object.find("window");
+  Window window;
+  if (found == object.end() || !found->is_object()) return window;
+  window.not_before = field<UnixMs>(*found, "not_before", 0);
+  window.not_after = field<UnixMs>(*found, "not_after", 0);
+  const int from = field<int>(*found, "from_minute", -1), to = field<int>(*found, "to_minute", -1);
+  constexpr int kMinutes = 24 * 60;
+  if (from < 0 || to < 0 || from >= kMinutes || to >= kMinutes || from == to) return window;
+  window.from_minute = from;
+  window.to_minute = to;
+  return window;
+}
+
 Result<topology::Spec> spec_of(const json& object, std::string_view what) {
   return topology::parse_spec(object.at("spec").dump(), what);
 }
@@ -97,6 +132,13 @@ std::string to_json(const Request& request) {
     out["rest"] = request.rest;
     out["deadline_seconds"] = request.deadline_seconds;
   }
+  if (request.bytes_per_second != 0) out["bytes_per_second"] = request.bytes_per_second;
+  if (request.soak.count() != 0) out["soak_ms"] = request.soak.count();
+  if (!request.at.empty()) out["at"] = request.at;
+  if (!request.until.empty()) out["until"] = request.until;
+  if (!request.abort_if.empty()) out["abort_if"] = request.abort_if;
+  if (request.replace) out["replace"] = true;
+  if (!request.by.empty()) out["by"] = request.by;
   return dump(out);
 }
 
@@ -107,7 +149,7 @@ Result<Request> parse_request(std::string_view text) {
   request.id = field<std::string>(*object, "id", "");
   const auto action = field<std::string>(*object, "action", "");
   bool known = false;
-  for (int i = 0; i < static_cast<int>(std::size(kActions)); ++i) {
+  for (std::size_t i = 0; i < std::size(kActions); ++i) {
     if (action != kActions[i]) continue;
     request.action = static_cast<Request::Action>(i);
     known = true;
@@ -136,6 +178,13 @@ Result<Request> parse_request(std::string_view text) {
   if (request.rest != "" && request.rest != "move" && request.rest != "drop") {
     return fail(ErrorKind::invalid, fmt::format("request: rest '{}' is neither move nor drop", request.rest));
   }
+  request.bytes_per_second = field<std::uint64_t>(*object, "bytes_per_second", 0);
+  request.soak = soak_of(*object);
+  request.at = field<std::string>(*object, "at", "");
+  request.until = field<std::string>(*object, "until", "");
+  request.abort_if = field<std::string>(*object, "abort_if", "");
+  request.replace = field<bool>(*object, "replace", false);
+  request.by = field<std::string>(*object, "by", "");
   return request;
 }
 
@@ -173,7 +222,18 @@ std::string to_json(const ResizeStatus& status) {
                    {"keys_without_ttl", status.keys_without_ttl},
                    {"keys_dropped", status.keys_dropped},
                    {"keys_without_ttl_examples", status.keys_without_ttl_examples},
-                   {"waits_for", status.waits_for}});
+                   {"waits_for", status.waits_for},
+                   {"waiting", status.waiting},
+                   {"waiting_until", status.waiting_until},
+                   {"window", status.window},
+                   {"abort_if", status.abort_if},
+                   {"aborted", status.aborted},
+                   {"rate", status.rate},
+                   {"byte_rate", status.byte_rate},
+                   {"queued", status.queued},
+                   {"hit_rate", known(status.hit_rate)},
+                   {"p99_ms", known(status.p99_ms)},
+                   {"origin_qps", known(status.origin_qps)}});
 }
 
 Result<ResizeStatus> parse_status(std::string_view text) {
@@ -215,6 +275,17 @@ Result<ResizeStatus> parse_status(std::string_view text) {
   status.keys_without_ttl_examples =
       field<std::vector<std::string>>(*object, "keys_without_ttl_examples", {});
   status.waits_for = field<std::string>(*object, "waits_for", "");
+  status.waiting = field<std::string>(*object, "waiting", "");
+  status.waiting_until = field<std::string>(*object, "waiting_until", "");
+  status.window = field<std::string>(*object, "window", "");
+  status.abort_if = field<std::string>(*object, "abort_if", "");
+  status.aborted = field<std::string>(*object, "aborted", "");
+  status.rate = field<std::uint64_t>(*object, "rate", 0);
+  status.byte_rate = field<std::uint64_t>(*object, "byte_rate", 0);
+  status.queued = field<bool>(*object, "queued", false);
+  status.hit_rate = maybe(*object, "hit_rate");
+  status.p99_ms = maybe(*object, "p99_ms");
+  status.origin_qps = maybe(*object, "origin_qps");
   return status;
 }
 
@@ -248,7 +319,14 @@ std::string to_json(const Checkpoint& checkpoint) {
                    {"expire_until_ms", checkpoint.expire_until_ms},
                    {"keys_without_ttl", checkpoint.keys_without_ttl},
                    {"keys_dropped", checkpoint.keys_dropped},
-                   {"keys_without_ttl_examples", checkpoint.keys_without_ttl_examples}});
+                   {"keys_without_ttl_examples", checkpoint.keys_without_ttl_examples},
+                   {"soak_ms", checkpoint.soak.count()},
+                   {"soak_until", checkpoint.soak_until},
+                   {"window", window_json(checkpoint.window)},
+                   {"abort_if", to_text(checkpoint.abort_if)},
+                   {"aborted", checkpoint.aborted},
+                   {"rate", checkpoint.keys_per_second},
+                   {"byte_rate", checkpoint.bytes_per_second}});
 }
 
 Result<Checkpoint> parse_checkpoint(std::string_view text) {
@@ -287,6 +365,16 @@ Result<Checkpoint> parse_checkpoint(std::string_view text) {
   checkpoint.keys_dropped = field<std::uint64_t>(*object, "keys_dropped", 0);
   checkpoint.keys_without_ttl_examples =
       field<std::vector<std::string>>(*object, "keys_without_ttl_examples", {});
+  checkpoint.soak = soak_of(*object);
+  checkpoint.soak_until = field<UnixMs>(*object, "soak_until", 0);
+  checkpoint.window = window_of(*object);
+  // A condition that cannot be read must not vanish: a resize without its brakes is not what was asked for.
+  Result<std::vector<Condition>> conditions = parse_conditions(field<std::string>(*object, "abort_if", ""));
+  if (!conditions) return std::unexpected(conditions.error());
+  checkpoint.abort_if = std::move(*conditions);
+  checkpoint.aborted = field<std::string>(*object, "aborted", "");
+  checkpoint.keys_per_second = field<std::uint64_t>(*object, "rate", 0);
+  checkpoint.bytes_per_second = field<std::uint64_t>(*object, "byte_rate", 0);
   return checkpoint;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "resize/controls.h"
 #include "ringshift/topology.h"
 
 namespace ringshift::resize {
@@ -23,7 +24,13 @@ struct Request {
   std::vector<double> steps;           // start; empty means the default
   bool allow_foreign = false;          // start: clients that are not ours may stay connected.
   bool force = false;                  // start: more than half of the members may vanish.
-  std::uint64_t keys_per_second = 0;   // set_rate
+  std::uint64_t keys_per_second = 0;   // start, set_rate; 0: as it is, or as the spec's limits say.
+  std::uint64_t bytes_per_second = 0;  // start, set_rate; 0: likewise.
+  std::chrono::milliseconds soak{0};   // start: between steps.
+  std::string at, until;               // start: as make_window() takes them.
+  std::string abort_if;                // start: as parse_conditions() takes it.
+  bool replace = false;                // start: a resize under way is rolled back first.
+  std::string by;                      // Who asks, for the log: "ann@host".
   // start: what becomes of keys above limits.big_key_bytes. "" means wait.
   std::string big_keys;             // move|wait|refuse
   std::uint64_t big_key_limit = 0;  // start with move, big_keys: up to which size they are moved; 0: any.
@@ -75,7 +82,14 @@ struct ResizeStatus {
   std::uint64_t expire_until_ms = 0;         // When the step in DUAL ends (Unix time); 0: not known.
   std::uint64_t keys_without_ttl = 0, keys_dropped = 0;
   std::vector<std::string> keys_without_ttl_examples;
-  std::string waits_for;  // Why the next step has not begun; "" when it need not wait.
+  std::string waits_for;                  // Why the next step has not begun; "" when it need not wait.
+  std::string waiting;                    // pause|soak|window: why no step begins now; "" when nothing waits.
+  std::string waiting_until;              // Local time of the controller; "" when nobody knows.
+  std::string window, abort_if;           // As text; "" when there is none.
+  std::string aborted;                    // Why it is, or was, rolled back by itself.
+  std::uint64_t rate = 0, byte_rate = 0;  // At most so many keys and bytes a second.
+  bool queued = false;                    // Another resize begins when this one is rolled back.
+  std::optional<double> hit_rate, p99_ms, origin_qps;  // While there are conditions, and where known.
   bool operator==(const ResizeStatus&) const = default;
 };
 inline bool operator==(const PairProgress& a, const PairProgress& b) {
@@ -110,6 +124,12 @@ struct Checkpoint {
   std::uint64_t expire_until_ms = 0;  // Unix time.
   std::uint64_t keys_without_ttl = 0, keys_dropped = 0;
   std::vector<std::string> keys_without_ttl_examples;
+  std::chrono::milliseconds soak{0};
+  UnixMs soak_until = 0;  // 0: no soak under way.
+  Window window;
+  std::vector<Condition> abort_if;
+  std::string aborted;                                      // The condition that made it roll back.
+  std::uint64_t keys_per_second = 0, bytes_per_second = 0;  // 0: the spec's limits.
 };
 [[nodiscard]] std::string to_json(const Checkpoint& checkpoint);
 [[nodiscard]] Result<Checkpoint> parse_checkpoint(std::string_view json);

@@ -213,7 +213,7 @@ class Cluster:
         options = (["--steps", steps] if steps else []) + (["--wait"] if wait else [])
         for member in self.members:
             member.hang_up()
-        return self.cli("resize", "start", "--spec", spec, *options, check=check, timeout=timeout)
+        return self.cli("resize", "start", "--spec", spec, "--yes", *options, check=check, timeout=timeout)
 
     def status(self):
         return self.cli_json("resize", "status")

@@ -30,6 +30,13 @@ TEST(RequestJson, EveryActionComesBack) {
     request.expire = true;
     request.rest = "drop";
     request.deadline_seconds = 90;
+    request.bytes_per_second = 7;
+    request.soak = std::chrono::milliseconds(60'000);
+    request.at = "02:00";
+    request.until = "06:00";
+    request.abort_if = "hit_rate<0.9";
+    request.replace = true;
+    request.by = "ann@host";
     if (action == Request::Action::start) request.spec = spec();
     const Result<Request> back = parse_request(to_json(request));
     ASSERT_TRUE(back) << back.error().message;
@@ -38,6 +45,10 @@ TEST(RequestJson, EveryActionComesBack) {
     EXPECT_EQ(back->steps, request.steps);
     EXPECT_TRUE(back->allow_foreign && back->force);
     EXPECT_EQ(back->keys_per_second, request.keys_per_second);
+    EXPECT_EQ(back->bytes_per_second, 7U);
+    EXPECT_EQ(back->soak, request.soak);
+    EXPECT_EQ(back->at + back->until + back->abort_if + back->by, "02:0006:00hit_rate<0.9ann@host");
+    EXPECT_TRUE(back->replace);
     EXPECT_EQ(back->spec, request.spec);
     EXPECT_EQ(back->lost, request.lost);
     EXPECT_EQ(back->origin_budget, 77U);
@@ -103,6 +114,16 @@ ResizeStatus full_status() {
   status.waits_for = "the origin";
   status.request_id = "r";
   status.request_error = "no";
+  status.waiting = "soak";
+  status.waiting_until = "2026-12-01T02:00:00+01:00";
+  status.window = "02:00 to 06:00 every day";
+  status.abort_if = "p99_ms>20";
+  status.aborted = "aborted: because";
+  status.rate = 10;
+  status.byte_rate = 11;
+  status.queued = true;
+  status.hit_rate = 0.5;
+  status.p99_ms = 1.5;
   return status;
 }
 
@@ -154,6 +175,13 @@ TEST(CheckpointJson, ComesBackEqual) {
   checkpoint.big_key_limit = 77;
   checkpoint.verify = "all";
   checkpoint.keys_verified = 78;
+  checkpoint.soak = std::chrono::milliseconds(1000);
+  checkpoint.soak_until = 12;
+  checkpoint.window = {120, 360, 5, 6};
+  checkpoint.abort_if = *parse_conditions("hit_rate<0.9,p99_ms>20");
+  checkpoint.aborted = "aborted: because";
+  checkpoint.keys_per_second = 13;
+  checkpoint.bytes_per_second = 14;
   checkpoint.target = spec();
   const std::string json = to_json(checkpoint);
   const Result<Checkpoint> back = parse_checkpoint(json);
@@ -164,6 +192,8 @@ TEST(CheckpointJson, ComesBackEqual) {
   EXPECT_EQ(back->big_key_limit, 77U);
   EXPECT_EQ(back->verify, "all");
   EXPECT_EQ(back->keys_verified, 78U);
+  EXPECT_EQ(back->window, checkpoint.window);
+  EXPECT_EQ(back->abort_if, checkpoint.abort_if);
   EXPECT_TRUE(back->opened && back->rollback && back->prepared && back->paused && back->allow_foreign);
 }
 
