@@ -32,13 +32,14 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
   proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); }, cluster);
   coord::RouterLink::Hooks hooks;
   hooks.on_published = [&proxy] { proxy.notify(); };
-  hooks.figures = [&proxy](coord::RouterRecord& record) {
+  hooks.figures = [&proxy, cluster](coord::RouterRecord& record) {
     const telemetry::Totals totals = proxy.stats();
     record.requests = get(totals, telemetry::Counter::requests);
     record.hits = get(totals, telemetry::Counter::get_hits);
     record.misses = get(totals, telemetry::Counter::get_misses);
     record.keys_pulled = get(totals, telemetry::Counter::keys_pulled);
     record.bytes_pulled = get(totals, telemetry::Counter::bytes_pulled);
+    record.hot_keys = proxy.hot_keys(cluster, coord::RouterRecord::kHotKeysMax);
   };
   link_->set_hooks(std::move(hooks));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "proxy/hot_keys.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
@@ -164,6 +165,7 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   auto impl = std::make_unique<Impl>(std::move(options));
   Impl& self = *impl;
   self.shared.clusters = std::move(clusters);
+  for (ServedCluster& cluster : self.shared.clusters) cluster.hot_keys = std::make_shared<HotKeyBoard>();
   self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
   self.shared.open_to_all = is_wildcard(self.shared.options.listen);
   for (const Options::Listen& also : self.shared.options.also_listen) {
@@ -216,6 +218,11 @@ void Proxy::set_on_applied(std::function<void(topology::Version)> callback, std:
 }
 
 telemetry::Totals Proxy::stats() const { return impl_->shared.stats(); }
+
+std::vector<std::pair<std::string, std::uint64_t>> Proxy::hot_keys(std::size_t cluster,
+                                                                   std::size_t most) const {
+  return impl_->shared.clusters[cluster].hot_keys->top(most);
+}
 
 // A socket counts once, however many workers accept from it.
 net::ListeningSockets Proxy::sockets() const {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -82,12 +83,15 @@ class Authority {
 };
 
 // One cluster behind the listener.
+class HotKeyBoard;  // proxy/hot_keys.h
+
 struct ServedCluster {
   using Holder = topology::SnapshotHolder<topology::Snapshot>;
   std::string name;
   std::shared_ptr<Holder> holder;
   // Null: a static cluster, whose members bear no stamp. Must outlive the proxy.
   Authority* authority = nullptr;
+  std::shared_ptr<HotKeyBoard> hot_keys{};  // Ours: start() makes it.
 };
 
 class Proxy {
@@ -126,6 +130,10 @@ class Proxy {
   void set_on_applied(std::function<void(topology::Version)> callback, std::size_t cluster = 0);
 
   [[nodiscard]] telemetry::Totals stats() const;
+  // While a resize of that cluster runs: the keys it moves that clients ask for most, and about how often of
+  // late; at most `most`. Any thread.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> hot_keys(std::size_t cluster,
+                                                                            std::size_t most) const;
 
   // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
   // thread.
