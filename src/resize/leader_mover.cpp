@@ -115,6 +115,7 @@ Status Leader::after_big_keys() {
   if (checkpoint_->big_key_policy == "refuse" && !topology_->resize->rollback) {
     base::log(base::LogLevel::warning, "resize {}: big keys {}: rolling back", topology_->resize->id, names);
     checkpoint_->rollback = true;
+    checkpoint_->big_key_limit = ~std::uint64_t{0} >> 1;  // What clients pulled meanwhile must go back.
     status_.last_error = fmt::format("rolled back: above limits.big_key_bytes ({}) are {}",
                                      mebibytes(topology_->spec.limits.big_key_bytes), names);
     return save_checkpoint();
