@@ -71,6 +71,7 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
     record.max_clients = proxy.max_clients();
     if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) record.open_file_limit = files.rlim_cur;
     record.p99_ms = p99->read(proxy.sampled_times(), std::chrono::steady_clock::now());
+    record.hot_keys = proxy.hot_keys(cluster, coord::RouterRecord::kHotKeysMax);
   };
   link_->set_hooks(std::move(hooks));
 }

@@ -380,8 +380,9 @@ void Session::send_one(const Command& command, std::string_view key) {
 }
 
 bool Session::between_members(Upstream& upstream, const topology::Route& route, std::string_view key) {
-  return route.state != topology::KeyState::settled ||
-         (upstream.dual().busy() && upstream.dual().pending(key));
+  if (!upstream.dual().busy()) return route.state != topology::KeyState::settled;
+  upstream.dual().note(key);
+  return route.state != topology::KeyState::settled || upstream.dual().pending(key);
 }
 
 void Session::dispatch_split(const Command& command) {

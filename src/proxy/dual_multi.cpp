@@ -58,7 +58,7 @@ void DualRouter::Impl::submit(std::unique_ptr<MultiOperation> submitted) {
     queue.waiting.push_back(std::move(lock));
     operation.keys.push_back({&queue});
   }
-  busy_keys = keys.size();
+  note_busy();
   schedule(operation);
 }
 

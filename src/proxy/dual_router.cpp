@@ -11,6 +11,7 @@ using topology::Route;
 
 namespace {
 constexpr std::chrono::milliseconds kSweepInterval{100};
+constexpr std::size_t kKnownEntryBytes = 88;  // Of a set's entry beside the name: node, string, bucket.
 }  // namespace
 
 DualRouter::Impl::Impl(net::Loop& l, backend::Pool& p, Options o, std::size_t& busy)
@@ -23,6 +24,10 @@ DualRouter::~DualRouter() = default;
 
 void DualRouter::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
   impl_->adopt(std::move(snapshot));
+}
+
+void DualRouter::note(std::string_view key) {
+  if (impl_->heat) impl_->heat->count(key);
 }
 
 bool DualRouter::pending(std::string_view key) const noexcept { return impl_->keys.contains(key); }
@@ -39,15 +44,23 @@ void DualRouter::submit(KeyCommand command) {
   const base::TimePoint deadline = impl.loop.now() + impl.options.request_timeout;
   impl.waiting_bytes += command.bytes.size();
   queue.waiting.push_back({std::move(command), deadline});
-  busy_keys_ = impl.keys.size();
+  impl.note_busy();
   impl.pump(queue);
 }
 
 void DualRouter::Impl::adopt(std::shared_ptr<const topology::Snapshot> next) {
   const bool new_step = snapshot == nullptr || next->topology().fence != snapshot->topology().fence;
   snapshot = std::move(next);
+  if (!snapshot->topology().resize || !options.hot_keys) {
+    heat.reset();
+  } else if (heat) {
+    heat->adopt(snapshot);
+  } else {
+    heat = std::make_unique<HotKeyCounter>(options.hot_keys, snapshot);
+  }
+  note_busy();
   if (new_step) {  // Nothing pulled in an earlier step counts in this one (I6).
-    known.clear();
+    known = {};    // With its memory.
     known_bytes = 0;
   }
   std::vector<std::string> names;
@@ -59,8 +72,9 @@ void DualRouter::Impl::adopt(std::shared_ptr<const topology::Snapshot> next) {
 }
 
 void DualRouter::Impl::remember(std::string_view key) {
-  if (known_bytes + key.size() > options.max_known_bytes) return;  // It is pulled again: slower, never wrong.
-  if (known.emplace(key).second) known_bytes += key.size();
+  const std::size_t size = key.size() + kKnownEntryBytes;
+  if (known_bytes + size > options.max_known_bytes) return;  // It is pulled again: slower, never wrong.
+  if (known.emplace(key).second) known_bytes += size;
 }
 
 std::string DualRouter::Impl::stamp_for(topology::MemberIndex member) const {
@@ -163,7 +177,7 @@ void DualRouter::Impl::fail_later(const KeyCommand& command, Failure::Kind kind,
 void DualRouter::Impl::drop_if_idle(KeyQueue& queue) {
   if (!queue.waiting.empty() || queue.reads != 0 || queue.pull != nullptr) return;
   keys.erase(keys.find(queue.name));
-  busy_keys = keys.size();
+  note_busy();
 }
 
 void DualRouter::Impl::arm_sweep() {

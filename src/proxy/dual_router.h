@@ -24,6 +24,8 @@ namespace ringshift::proxy {
 
 inline constexpr std::string_view kCrossSlot = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
 
+class HotKeyBoard;
+
 enum class KeyAccess : std::uint8_t {
   get,    // GET: a nil reply means that the key is absent.
   read,   // Any other read.
@@ -69,6 +71,7 @@ class DualRouter {
                                     << 20;  // Parked, or behind a transfer: beyond it commands are refused.
     std::size_t max_known_bytes = 64U << 20;
     telemetry::Counters* counters = nullptr;  // Of this worker; keys and bytes pulled are counted there.
+    std::shared_ptr<HotKeyBoard> hot_keys{};  // Null: none are looked for.
   };
   DualRouter(net::Loop& loop, backend::Pool& pool, Options options);
   ~DualRouter();
@@ -79,7 +82,9 @@ class DualRouter {
   // go on are routed again, in order.
   void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
 
+  // True also as long as a resize runs: then note() each key.
   [[nodiscard]] bool busy() const noexcept { return busy_keys_ != 0; }
+  void note(std::string_view key);  // A client's command names it.
   [[nodiscard]] bool pending(std::string_view key) const noexcept;
   void submit(KeyCommand command);
 
@@ -96,7 +101,7 @@ class DualRouter {
   struct Impl;  // proxy/dual_router_impl.h
 
  private:
-  std::size_t busy_keys_ = 0;  // Keys with a command here, waiting or in flight.
+  std::size_t busy_keys_ = 0;  // Keys with a command here, waiting or in flight; see Impl::note_busy().
   std::unique_ptr<Impl> impl_;
 };
 

@@ -20,6 +20,7 @@
 #include <unordered_set>
 
 #include "proxy/dual_router.h"
+#include "proxy/hot_keys.h"
 #include "transfer/steps.h"
 
 namespace ringshift::proxy {
@@ -83,6 +84,10 @@ struct DualRouter::Impl {
   backend::Pool& pool;
   const Options options;
   std::size_t& busy_keys;
+  void note_busy() noexcept { busy_keys = keys.size() + (heat ? kCounting : 0); }
+  // While a resize runs. In busy(), so that a command asks one thing of us when none does.
+  static constexpr std::size_t kCounting = std::size_t{1} << 48;
+  std::unique_ptr<HotKeyCounter> heat;
   std::shared_ptr<const topology::Snapshot> snapshot;
   std::unordered_map<std::string, KeyQueue, StringHash, std::equal_to<>> keys;
   std::unordered_map<Operation*, std::unique_ptr<Operation>> operations;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "proxy/hot_keys.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
@@ -178,6 +179,7 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   auto impl = std::make_unique<Impl>(std::move(options));
   Impl& self = *impl;
   self.shared.clusters = std::move(clusters);
+  for (ServedCluster& cluster : self.shared.clusters) cluster.hot_keys = std::make_shared<HotKeyBoard>();
   self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
   self.shared.open_to_all = is_wildcard(self.shared.options.listen);
   for (const Options::Listen& also : self.shared.options.also_listen) {
@@ -255,6 +257,11 @@ telemetry::TimesTotals Proxy::sampled_times() const {
   telemetry::TimesTotals totals{};
   for (const auto& worker : impl_->workers) worker->admin().sampled.add_to(totals);
   return totals;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> Proxy::hot_keys(std::size_t cluster,
+                                                                   std::size_t most) const {
+  return impl_->shared.clusters[cluster].hot_keys->top(most);
 }
 
 // A socket counts once, however many workers accept from it.

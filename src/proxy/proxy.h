@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -84,12 +85,15 @@ class Authority {
 };
 
 // One cluster behind the listener.
+class HotKeyBoard;  // proxy/hot_keys.h
+
 struct ServedCluster {
   using Holder = topology::SnapshotHolder<topology::Snapshot>;
   std::string name;
   std::shared_ptr<Holder> holder;
   // Null: a static cluster, whose members bear no stamp. Must outlive the proxy.
   Authority* authority = nullptr;
+  std::shared_ptr<HotKeyBoard> hot_keys{};  // Ours: start() makes it.
 };
 
 class Proxy {
@@ -134,6 +138,10 @@ class Proxy {
   [[nodiscard]] std::size_t max_clients() const noexcept;
   // How long clients' commands took, of some of those since a resize of any cluster began. Any thread.
   [[nodiscard]] telemetry::TimesTotals sampled_times() const;
+  // While a resize of that cluster runs: the keys it moves that clients ask for most, and about how often of
+  // late; at most `most`. Any thread.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> hot_keys(std::size_t cluster,
+                                                                            std::size_t most) const;
 
   // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
   // thread.

@@ -33,6 +33,7 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   dual_options.request_timeout = options.request_timeout;
   dual_options.hold_timeout = options.hold_timeout;
   dual_options.counters = &counters;
+  dual_options.hot_keys = cluster_.hot_keys;
   dual_ = std::make_unique<DualRouter>(loop, *pool_, dual_options);
   if (database == 0) hub_ = std::make_unique<PubsubHub>(loop, *this, counters, pubsub_counts);
   adopt(cluster_.holder->load());

@@ -117,6 +117,7 @@ Status Leader::after_big_keys() {
       check_back(*topology_, checkpoint_->lost, checkpoint_->opened)) {
     base::log(base::LogLevel::warning, "resize {}: big keys {}: rolling back", topology_->resize->id, names);
     checkpoint_->rollback = true;
+    checkpoint_->big_key_limit = ~std::uint64_t{0} >> 1;  // What clients pulled meanwhile must go back.
     status_.last_error = fmt::format("rolled back: above limits.big_key_bytes ({}) are {}",
                                      mebibytes(topology_->spec.limits.big_key_bytes), names);
     return save_checkpoint();

@@ -56,12 +56,16 @@ void MoverSource::failed_at(MemberIndex member, const std::string& error) {
   {
     const std::lock_guard lock(mutex_);
     Trouble& trouble = trouble_[member];
-    ++trouble.failures;
+    const base::TimePoint now = std::chrono::steady_clock::now();
     trouble.error = fmt::format("member {}: {}", id(member), error);
-    const auto most =
-        std::min<base::Duration>(kRetryMax, kRetryFirst * (1U << std::min(trouble.failures, 8U)));
-    wait = base::Duration(std::uniform_int_distribution<base::Duration::rep>(0, most.count())(random_));
-    trouble.not_before = std::chrono::steady_clock::now() + wait;
+    if (trouble.failures == 0 || now >= trouble.not_before) {  // Else it is what another lane has counted.
+      ++trouble.failures;
+      const auto most =
+          std::min<base::Duration>(kRetryMax, kRetryFirst * (1U << std::min(trouble.failures, 8U)));
+      trouble.not_before =
+          now + base::Duration(std::uniform_int_distribution<base::Duration::rep>(0, most.count())(random_));
+    }
+    wait = trouble.not_before - now;
     if (member == index_ && trouble.failures >= kTriesMax && !verdict_) {
       verdict_.emplace(Outcome::unreachable, trouble.error);
     }

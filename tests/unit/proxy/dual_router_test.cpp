@@ -1,5 +1,6 @@
 // What the DualRouter does in each phase, over real servers.
 #include "dual_world.h"
+#include "proxy/hot_keys.h"
 
 namespace ringshift::proxy {
 namespace {
@@ -201,6 +202,48 @@ TEST(DualRouter, WhatKnownCannotHoldIsPulledAgain) {
   world.ask("a", {"SET", world.key, "1"});
   world.hold_drain_dual();
   for (int i = 2; i < 6; ++i) EXPECT_EQ(world.run({"INCR", world.key}), fmt::format(":{}\r\n", i));
+}
+
+// The bound is of memory, what an entry costs beside its name included; beyond it keys are pulled again.
+TEST(DualRouter, WhatIsKnownIsBounded) {
+  DualRouter::Options options;
+  options.max_known_bytes = 250;  // Two short names.
+  DualWorld world(options);
+  world.hold_drain_dual();
+  for (const std::string& key : world.moving_keys) EXPECT_EQ(world.run({"INCR", key}), ":1\r\n");
+  const auto claims = [&](const std::string& key) {
+    const std::uint64_t before = world.calls("b", "eval");
+    EXPECT_EQ(world.run({"INCR", key}), ":2\r\n");
+    return world.calls("b", "eval") - before;
+  };
+  EXPECT_EQ(claims(world.moving_keys[0]), 0U);
+  EXPECT_EQ(claims(world.moving_keys[1]), 0U);
+  EXPECT_GT(claims(world.moving_keys[2]), 0U);
+  EXPECT_GT(claims(world.moving_keys[3]), 0U);
+}
+
+// Which keys clients ask for most is counted while a resize runs, and at no other time.
+TEST(DualRouter, HotKeysOfTheMovingOnesArePutUpWhileAResizeRuns) {
+  DualRouter::Options options;
+  options.hot_keys = std::make_shared<HotKeyBoard>();
+  DualWorld world(options);
+  EXPECT_TRUE(world.router->busy()) << "so that sessions ask";
+  for (int i = 0; i < 40; ++i) {
+    world.router->note(world.key);
+    world.router->note(world.staying);
+    if (i % 4 == 0) world.router->note(world.moving_keys[1]);
+  }
+  const auto top = options.hot_keys->top(10);
+  ASSERT_GE(top.size(), 2U);
+  EXPECT_EQ(top[0].first, world.key);
+  EXPECT_EQ(top[1].first, world.moving_keys[1]);
+  for (const auto& [key, count] : top) EXPECT_NE(key, world.staying) << "it does not move";
+  world.topology.resize.reset();
+  world.publish();
+  EXPECT_FALSE(world.router->busy());
+  EXPECT_TRUE(options.hot_keys->top(10).empty());
+  world.router->note(world.key);
+  EXPECT_TRUE(options.hot_keys->top(10).empty());
 }
 
 // The gate is closed when our snapshot is late: a write waits, a read is answered.

@@ -189,13 +189,21 @@ TEST_F(MoverTest, ADestinationThatIsGoneIsToldByName) {
 // A connection that breaks, and a member that is busy for a moment, cost a repetition and nothing else.
 TEST_F(MoverTest, BrokenConnectionsAndABusyMemberAreOvercome) {
   fill(1500);
-  keys_.set_rate(1500, std::chrono::steady_clock::now());
+  keys_.set_rate(800, std::chrono::steady_clock::now());
   auto at_work = mover();
   for (int i = 0; i < 5; ++i) {
     ASSERT_FALSE(at_work->wait(std::chrono::milliseconds(60)));
     for (SyncClient* member : {old_.get(), new_.get()})
       ASSERT_TRUE(member->call({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
   }
+  const auto busy = dial(b_);
+  ASSERT_TRUE(new_->call({"CONFIG", "SET", "busy-reply-threshold", "5"}));
+  ASSERT_TRUE(busy->send("EVAL \"while true do end\" 0\r\n"));
+  EXPECT_FALSE(at_work->wait(std::chrono::milliseconds(100)));
+  const auto killed = new_->call({"SCRIPT", "KILL"});
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->text, "OK");
+  keys_.set_rate(1e9, std::chrono::steady_clock::now());
   ASSERT_TRUE(at_work->wait(seconds(30)));
   EXPECT_EQ(at_work->outcome(), Mover::Outcome::clean) << at_work->error();
   EXPECT_GT(at_work->progress().retries, 0U);
