@@ -74,7 +74,13 @@ void Upstream::adopt(std::shared_ptr<const topology::Snapshot> snapshot) {
 bool Upstream::stamp_matches(std::string_view member_id, const std::optional<std::string>& stamp,
                              std::string_view run_id) {
   const topology::Fence& fence = snapshot_->topology().fence;
-  if (fence.epoch == 0) return !stamp;
+  if (fence.epoch == 0) {
+    if (stamp) return false;
+    const auto known = known_runs_.find(member_id);
+    if (known != known_runs_.end() && known->second == run_id) return true;
+    asked_runs_.insert_or_assign(std::string(member_id), std::string(run_id));
+    return false;
+  }
   if (!stamp) return false;
   const auto parsed = transfer::step_of_stamp(*stamp);
   const auto bound = fence.run_ids.find(std::string(member_id));
@@ -84,13 +90,17 @@ bool Upstream::stamp_matches(std::string_view member_id, const std::optional<std
 }
 
 void Upstream::confirm(std::function<void(bool)> done) {
-  cluster_.authority->confirm([gate = gate_, done = std::move(done)](bool read) {
+  // What is asked about later is not answered by this.
+  cluster_.authority->confirm([gate = gate_, asked = asked_runs_, done = std::move(done)](bool read) {
     const std::lock_guard lock(gate->mutex);
     if (gate->upstream == nullptr) return;
     // A task that the loop has not run when it stops is dropped with it, and so is this one.
-    gate->upstream->loop_.post([upstream = gate->upstream, read, done] {
+    gate->upstream->loop_.post([upstream = gate->upstream, read, asked, done] {
       if (!upstream->pool_) return;  // The worker has stopped.
       if (read) upstream->adopt_newest();
+      if (read && upstream->snapshot_->topology().fence.epoch == 0) {
+        for (const auto& [member, run_id] : asked) upstream->known_runs_.insert_or_assign(member, run_id);
+      }
       done(read);
     });
   });

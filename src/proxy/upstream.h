@@ -7,6 +7,7 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +69,11 @@ class Upstream final : private backend::Look {
   std::unique_ptr<DualRouter> dual_;
   std::unique_ptr<backend::Pool> pool_;
   std::unique_ptr<PubsubHub> hub_;  // Null but in database 0: channels belong to no database.
-  struct Gate;                      // Lets answers of the authority reach the loop while this lives.
+  // Before the first resize members have no stamp, and neither has one that restarted since, or that is given
+  // up for lost. So what counts then is the process: member id -> its run id, of those that we asked the
+  // registry about, and of those of which it said, after we had connected, that there was no resize yet.
+  std::map<std::string, std::string, std::less<>> asked_runs_, known_runs_;
+  struct Gate;  // Lets answers of the authority reach the loop while this lives.
   std::shared_ptr<Gate> gate_;
 };
 
