@@ -57,6 +57,13 @@ bench-proxy: ## The proxy beside nutcracker and Redis: table, JSON, picture (ARG
 	@exec /usr/bin/python3 bench/proxy/run.py --json build/results/bench-proxy.json \
 	  --picture build/results/bench-proxy.svg $(ARGS)
 
+.PHONY: bench-mover
+bench-mover: ## The mover beside MIGRATE in batches, and what clients see: table, JSON (ARGS="--rounds 9")
+	@scripts/setup
+	@scripts/build release mover_rate -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=ON
+	@mkdir -p build/results
+	@exec build/release/bin/mover_rate --json build/results/bench-mover.json $(ARGS)
+
 .PHONY: bench-instructions
 bench-instructions: ## Instructions per request, by callgrind (ARGS="--only get-p1")
 	@scripts/setup

@@ -25,12 +25,14 @@ int run(int argc, char** argv) {
   add_controller(app);
   add_serve(app);
   add_resize(app);
+  add_member(app);
   add_plan(app);
   add_up(app);
   add_vectors(app);
   add_import(app);
   add_compare(app);
   add_check(app);
+  add_doctor(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

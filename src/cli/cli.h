@@ -23,12 +23,14 @@ void add_registry(CLI::App& app);
 void add_proxy(CLI::App& app);
 void add_controller(CLI::App& app);
 void add_resize(CLI::App& app);
+void add_member(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_up(CLI::App& app);
 void add_vectors(CLI::App& app);
 void add_import(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_completion(CLI::App& app);  // Last: it lists the others.
 
 // "ringshift: <message>" on standard error.

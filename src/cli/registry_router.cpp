@@ -1,10 +1,34 @@
 #include "cli/registry_router.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <iterator>
 #include <random>
 
 namespace ringshift::cli {
+namespace {
+
+// Of what was added in the last second or two. A router reports once a second, and for each acknowledgement
+// in between: those must not cut the time short.
+class RollingP99 {
+ public:
+  double read(const telemetry::TimesTotals& now, base::TimePoint at) {
+    const double micros = telemetry::quantile(older_, now, 0.99);
+    if (at - newer_at_ >= std::chrono::seconds(1)) {
+      older_ = newer_;
+      newer_ = now;
+      newer_at_ = at;
+    }
+    return micros < 0 ? -1 : micros / 1000;
+  }
+
+ private:
+  telemetry::TimesTotals older_{}, newer_{};
+  base::TimePoint newer_at_{};
+};
+
+}  // namespace
 
 std::string unique_id(const std::string& base) {
   std::random_device entropy;
@@ -32,13 +56,21 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
   proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); }, cluster);
   coord::RouterLink::Hooks hooks;
   hooks.on_published = [&proxy] { proxy.notify(); };
-  hooks.figures = [&proxy](coord::RouterRecord& record) {
+  hooks.figures = [&proxy, cluster, p99 = std::make_shared<RollingP99>()](coord::RouterRecord& record) {
     const telemetry::Totals totals = proxy.stats();
     record.requests = get(totals, telemetry::Counter::requests);
     record.hits = get(totals, telemetry::Counter::get_hits);
     record.misses = get(totals, telemetry::Counter::get_misses);
     record.keys_pulled = get(totals, telemetry::Counter::keys_pulled);
     record.bytes_pulled = get(totals, telemetry::Counter::bytes_pulled);
+    record.listen = proxy.address();
+    record.unreachable = proxy.members_down(cluster);
+    while (record.unreachable.size() > coord::kUnreachableNamed) {
+      record.unreachable.erase(std::prev(record.unreachable.end()));
+    }
+    record.max_clients = proxy.max_clients();
+    if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) record.open_file_limit = files.rlim_cur;
+    record.p99_ms = p99->read(proxy.sampled_times(), std::chrono::steady_clock::now());
   };
   link_->set_hooks(std::move(hooks));
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,33 @@ Result<Before> read_before(coord::Coordinator& coordinator, const coord::Cluster
   return before;
 }
 
+// From the spec in force, or from the one that the resize leads to: what a failover needs.
+bool only_addresses_differ(const topology::Topology& current, const topology::Spec& next) {
+  const auto same_but_for_addresses = [&](const std::vector<topology::Member>& members,
+                                          const topology::Placement& placement) {
+    if (members.size() != next.members.size() || placement != next.placement) return false;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      topology::Member moved = members[i];
+      moved.address = next.members[i].address;
+      if (moved != next.members[i]) return false;
+    }
+    return next.protocol == current.spec.protocol && next.consistency == current.spec.consistency;
+  };
+  return same_but_for_addresses(current.spec.members, current.spec.placement) ||
+         same_but_for_addresses(current.resize->members, current.resize->placement);
+}
+
+// Whether the topology has what `next` says: all of it, or during a resize the addresses.
+bool in_force(const topology::Topology& topology, const topology::Spec& next) {
+  if (!topology.resize) return topology.spec == next;
+  const auto at_its_address = [&](const topology::Member& member) {
+    const auto there = std::ranges::find(next.members, member.id, &topology::Member::id);
+    return there == next.members.end() || there->address == member.address;
+  };
+  return std::ranges::all_of(topology.spec.members, at_its_address) &&
+         std::ranges::all_of(topology.resize->members, at_its_address);
+}
+
 Status check(const Before& before, const topology::Spec& next, const Flags& flags,
              const std::string& spec_key) {
   if (before.spec) {
@@ -54,11 +82,12 @@ Status check(const Before& before, const topology::Spec& next, const Flags& flag
   if (!before.topology) return {};
   const topology::Topology& current = before.topology->topology;
   if (current.resize) {
+    if (only_addresses_differ(current, next)) return {};
     return fail(
         ErrorKind::stale,
         fmt::format(
-            "resize {} is under way, and the spec must not change under it: wait until 'ringshift resize "
-            "status' says finished, or take it back with 'ringshift resize rollback'",
+            "resize {} is under way, and of the spec only members' addresses may change under it: wait until "
+            "'ringshift resize status' says finished, or take it back with 'ringshift resize rollback'",
             current.resize->id));
   }
   const bool no_data = current.spec.consistency == topology::Consistency::none &&
@@ -104,7 +133,7 @@ Result<StoredTopology> wait_for(coord::Coordinator& coordinator, const coord::Cl
   std::string last;
   for (;;) {
     const auto stored = read_topology(coordinator, keys);
-    if (stored && *stored && (*stored)->topology.spec == spec) return **stored;
+    if (stored && *stored && in_force((*stored)->topology, spec)) return **stored;
     if (!stored) last = stored.error().message;
     if (std::chrono::steady_clock::now() >= give_up) break;
     std::this_thread::sleep_for(kPollInterval);

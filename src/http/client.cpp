@@ -132,6 +132,9 @@ std::expected<Answer, TransportError> Client::send(const Call& call) {
   const CURLcode code = curl_easy_perform(curl);
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  if (curl_header* date = nullptr; curl_easy_header(curl, "Date", 0, CURLH_HEADER, -1, &date) == CURLHE_OK) {
+    answer.date = std::max<std::int64_t>(0, curl_getdate(date->value, nullptr));
+  }
   impl_->give_back(curl);
   if (code != CURLE_OK) return std::unexpected(failure(code, call));
   answer.status = static_cast<int>(status);

@@ -5,6 +5,7 @@
 // failure. Bounds: the timeout, the size of an answer, the connections kept.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@ struct Call {
 struct Answer {
   int status = 0;
   std::string body;
+  std::int64_t date = 0;  // The server's clock in Unix seconds, as its Date header says; 0: it says none.
 };
 
 // Whether the request certainly never reached a server (no connection), so that another may be asked.

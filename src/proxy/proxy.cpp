@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -53,6 +55,16 @@ bool is_wildcard(const std::string& listen) {
 
 }  // namespace
 
+// What the workers said last of members that they are not connected to.
+struct Down {
+  struct OfWorker {
+    bool asked = false;  // And has not answered yet.
+    std::map<std::string, std::string> said;
+  };
+  std::mutex mutex;
+  std::map<std::pair<std::size_t, std::size_t>, OfWorker> of;  // (worker, cluster). Guarded by mutex.
+};
+
 struct Proxy::Impl {
   explicit Impl(Options options) : shared(std::move(options)) {}
   Shared shared;
@@ -66,6 +78,8 @@ struct Proxy::Impl {
   };
   std::mutex applied_mutex;
   std::vector<Applied> applied;  // Of each cluster. Guarded by applied_mutex.
+
+  const std::shared_ptr<Down> down = std::make_shared<Down>();  // Letters to workers hold it, too.
 
   // Held while the workers' listeners are looked at from elsewhere; `closing`: they may go at any time.
   mutable std::mutex listeners_mutex;
@@ -216,6 +230,32 @@ void Proxy::set_on_applied(std::function<void(topology::Version)> callback, std:
 }
 
 telemetry::Totals Proxy::stats() const { return impl_->shared.stats(); }
+
+std::size_t Proxy::max_clients() const noexcept {
+  return static_cast<std::size_t>(impl_->shared.settings.max_clients.get());
+}
+
+std::map<std::string, std::string> Proxy::members_down(std::size_t cluster) {
+  std::map<std::string, std::string> all;
+  const std::lock_guard lock(impl_->down->mutex);
+  for (std::size_t i = 0; i < impl_->workers.size(); ++i) {
+    Down::OfWorker& of = impl_->down->of[{i, cluster}];
+    all.insert(of.said.begin(), of.said.end());
+    if (of.asked) continue;  // It is busy: one question at a time.
+    of.asked = impl_->workers[i]->write_to([down = impl_->down, i, cluster, &worker = *impl_->workers[i]] {
+      auto said = worker.members_down(cluster);
+      const std::lock_guard answer(down->mutex);
+      down->of[{i, cluster}] = {false, std::move(said)};
+    });
+  }
+  return all;
+}
+
+telemetry::TimesTotals Proxy::sampled_times() const {
+  telemetry::TimesTotals totals{};
+  for (const auto& worker : impl_->workers) worker->admin().sampled.add_to(totals);
+  return totals;
+}
 
 // A socket counts once, however many workers accept from it.
 net::ListeningSockets Proxy::sockets() const {

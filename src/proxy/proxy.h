@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
 #include "telemetry/counters.h"
+#include "telemetry/times.h"
 
 namespace ringshift::net {
 class TlsContext;
@@ -126,6 +128,12 @@ class Proxy {
   void set_on_applied(std::function<void(topology::Version)> callback, std::size_t cluster = 0);
 
   [[nodiscard]] telemetry::Totals stats() const;
+  // Members of a cluster that some worker is not connected to, with the reason of its last attempt. Asks the
+  // workers anew and gives what they said after the call before this one. Any thread; never waits.
+  [[nodiscard]] std::map<std::string, std::string> members_down(std::size_t cluster = 0);
+  [[nodiscard]] std::size_t max_clients() const noexcept;
+  // How long clients' commands took, of some of those since a resize of any cluster began. Any thread.
+  [[nodiscard]] telemetry::TimesTotals sampled_times() const;
 
   // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
   // thread.

@@ -141,6 +141,8 @@ class Worker final {
   void pause_clients(PauseMode mode, base::TimePoint until);
   void unpause_clients();
   void look_at_settings();  // They have changed.
+  // Members of a cluster that an attempt to connect to failed, and why.
+  [[nodiscard]] std::map<std::string, std::string> members_down(std::size_t cluster) const;
   void at_end_of_wakeup(Session& session) { dirty_.push_back(&session); }
   void linger();  // Calls every session's linger_over() within kLinger.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
@@ -153,6 +155,7 @@ class Worker final {
   void accept(int fd, bool tls);
   [[nodiscard]] bool refused_for_protection(int fd);
   void topology_changed();
+  void look_for_resize();
   void keep_order();  // Of all sessions' answers: see Session::keep_order.
   void applied(std::size_t cluster, topology::Version version);
   void end_of_wakeup();

@@ -33,7 +33,7 @@ void Worker::look_at_settings() {
   const Settings& settings = shared_.settings;
   admin_.measuring = settings.slowlog_slower_than.get() >= 0 || settings.latency_threshold.get() > 0 ||
                      settings.latency_tracking.get() != 0;
-  admin_.attentive = admin_.measuring || admin_.pause != PauseMode::none;
+  admin_.attentive = admin_.measuring || admin_.sampling || admin_.pause != PauseMode::none;
   while (admin_.slow.size() > settings.slowlog_max_len.size()) admin_.slow.pop_back();
 }
 
@@ -53,6 +53,17 @@ void Worker::unpause_clients() {
   admin_.paused_until = {};
   look_at_settings();
   for (const auto& session : sessions_) session->release();
+}
+
+std::map<std::string, std::string> Worker::members_down(std::size_t cluster) const {
+  std::map<std::string, std::string> down;
+  if (cluster >= upstreams_.size()) return down;
+  const auto members = upstreams_[cluster]->snapshot().members();
+  for (topology::MemberIndex i = 0; i < members.size(); ++i) {
+    const backend::MemberFigures figures = upstreams_[cluster]->pool().figures(i);
+    if (!figures.connected && !figures.down_reason.empty()) down.emplace(members[i].id, figures.down_reason);
+  }
+  return down;
 }
 
 void Worker::every_second() {

@@ -159,6 +159,15 @@ std::vector<ClientEntry> parse_client_list(std::string_view text) {
   return entries;
 }
 
+bool is_foreign(const ClientEntry& entry) {
+  if (entry.flags.find_first_of("SMO") != std::string::npos) return false;  // Replication, MONITOR.
+  if (entry.name.starts_with("sentinel-") &&
+      (entry.name.ends_with("-cmd") || entry.name.ends_with("-pubsub"))) {
+    return false;
+  }
+  return !entry.name.starts_with(transfer::kReservedPrefix);
+}
+
 Result<std::vector<ClientEntry>> Members::clients(const Member& member) {
   const Result<Value> reply = call(member, {"CLIENT", "LIST"});
   if (!reply) return std::unexpected(reply.error());
@@ -212,8 +221,7 @@ Status Members::check(const Member& member, bool allow_foreign) {
                 entries.error().message + "; a strict resize needs CLIENT LIST and CLIENT KILL");
   }
   for (const ClientEntry& entry : *entries) {
-    const bool link = entry.flags.find_first_of("SMO") != std::string::npos;  // Replication, MONITOR.
-    if (allow_foreign || link || entry.name.starts_with(transfer::kReservedPrefix)) continue;
+    if (allow_foreign || !is_foreign(entry)) continue;
     return fail(
         ErrorKind::invalid,
         fmt::format("member {} ({}): client {} from {} is not ours (last command {}); a client that writes "
@@ -223,7 +231,8 @@ Status Members::check(const Member& member, bool allow_foreign) {
   return {};
 }
 
-Result<std::uint64_t> Members::purge(const Member& member, const topology::Snapshot& snapshot) {
+Result<std::uint64_t> Members::purge(const Member& member, const topology::Snapshot& snapshot,
+                                     const topology::SliceSet& spared) {
   const topology::MemberIndex self = snapshot.index_of(member.id);
   std::uint64_t purged = 0;
   std::string cursor = "0";
@@ -236,6 +245,7 @@ Result<std::uint64_t> Members::purge(const Member& member, const topology::Snaps
     std::vector<std::string_view> leftovers = {"UNLINK"};
     for (const Value& key : page->items[1].items) {
       if (key.text.starts_with(transfer::kReservedPrefix)) continue;
+      if (topology::contains(spared, snapshot.slice(key.text))) continue;
       if (snapshot.owner_after(key.text) == self && snapshot.owner_before(key.text) != self)
         leftovers.push_back(key.text);
     }

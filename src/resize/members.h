@@ -56,9 +56,11 @@ class Members {
 
   // REQUIRES for a forward resize: checks what PREP checks (RESIZE.md), naming the member and the fix.
   [[nodiscard]] Status check(const topology::Member& member, bool allow_foreign);
-  // Removes from `member` the keys that the target gives to it and the present topology does not (I0).
+  // Removes from `member` the keys that the target gives to it and the present topology does not (I0),
+  // but for those of the `spared` slices.
   [[nodiscard]] Result<std::uint64_t> purge(const topology::Member& member,
-                                            const topology::Snapshot& snapshot);
+                                            const topology::Snapshot& snapshot,
+                                            const topology::SliceSet& spared = {});
 
  private:
   struct Connection {
@@ -70,6 +72,9 @@ class Members {
   std::map<std::string, Connection> connections_;
 };
 
+// Somebody who may write around the proxies: not ours, no link of replication or MONITOR, and no Sentinel,
+// which only looks at a member and tells it whom to follow.
+[[nodiscard]] bool is_foreign(const ClientEntry& entry);
 // The lines of CLIENT LIST.
 [[nodiscard]] std::vector<ClientEntry> parse_client_list(std::string_view text);
 // The value of "field:" in an INFO reply; "" when absent.

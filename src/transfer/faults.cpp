@@ -1,6 +1,9 @@
 #include "transfer/faults.h"
 
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)
+#include <signal.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -10,8 +13,12 @@
 namespace ringshift::transfer {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"no_hold", "write_without_pull", "restore_without_token",
-                                                    "no_seal_after_busy", "compare_and_delete_seal"};
+constexpr std::array<std::string_view, 6> kNames = {"no_hold",
+                                                    "write_without_pull",
+                                                    "restore_without_token",
+                                                    "no_seal_after_busy",
+                                                    "compare_and_delete_seal",
+                                                    "wrong_copy"};
 
 // A misspelt switch would make a test pass for the wrong reason, so it ends the process.
 std::uint32_t from_environment() {
@@ -50,6 +57,17 @@ void set_broken(Fault fault, bool on) noexcept {
   } else {
     mask().fetch_and(~bit);
   }
+}
+
+void crash_point(std::string_view point) noexcept {
+  static const char* const value = std::getenv("RINGSHIFT_CRASH_AT");
+  static std::atomic<int> passed{0};
+  if (value == nullptr) return;
+  const std::string_view wanted = value;
+  const std::size_t colon = wanted.find(':');
+  if (wanted.substr(0, colon) != point) return;
+  const int times = colon == std::string_view::npos ? 1 : std::atoi(value + colon + 1);
+  if (++passed == times) static_cast<void>(::kill(::getpid(), SIGKILL));
 }
 
 }  // namespace ringshift::transfer

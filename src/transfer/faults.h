@@ -3,6 +3,7 @@
 // in all others broken() is a constant false and the compiler removes what depends on it.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 namespace ringshift::transfer {
 
@@ -12,13 +13,18 @@ enum class Fault : std::uint8_t {
   restore_without_token,    // RESTORE does not look at the claim.
   no_seal_after_busy,       // A pull that found the key on NEW counts without a seal.
   compare_and_delete_seal,  // The seal removes only the claim of its own token.
+  wrong_copy,               // The mover's copies are not what their originals are.
 };
 
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)
 [[nodiscard]] bool broken(Fault fault) noexcept;
 void set_broken(Fault fault, bool on) noexcept;  // For tests inside one process.
+// Ends the process here as kill -9 would, if RINGSHIFT_CRASH_AT says "point", or "point:3" for the third
+// time.
+void crash_point(std::string_view point) noexcept;
 #else
 [[nodiscard]] constexpr bool broken(Fault) noexcept { return false; }
+constexpr void crash_point(std::string_view) noexcept {}
 #endif
 
 }  // namespace ringshift::transfer

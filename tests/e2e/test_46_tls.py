@@ -1,6 +1,7 @@
 """TLS and passwords, end to end: real clients over TLS, members with TLS and a password, a resize of such members under
 load, and certificates that change while clients are served."""
 import os
+import random
 import socket
 import ssl
 import subprocess
@@ -206,6 +207,23 @@ def test_resize_of_tls_members_with_a_password(secured, ca):
             assert PASSWORD not in file.read()
 
 
+def test_large_values_of_tls_members(secured, ca):
+    """In pieces both ways, TLS towards the member and, the second time, towards the client as well."""
+    plain = secured.client()
+    over_tls = tls_client(ca, tls_port(secured.proxies[0]))
+    for number, size in enumerate((1 << 20, (5 << 20) + 1, 40_000_003)):
+        value = random.Random(size).randbytes(size)
+        for written, read in ((plain, over_tls), (over_tls, plain)):
+            key = f"large:{number}:{written is plain}"
+            pipe = written.pipeline(transaction=False)
+            pipe.set(key, value).strlen(key).set("small", number)
+            assert pipe.execute() == [True, size, True]
+            pipe = read.pipeline(transaction=False)
+            pipe.get("small").get(key).get("small")
+            small = str(number).encode()
+            assert pipe.execute() == [small, value, small]
+
+
 def test_a_resize_needs_the_password(secured):
     """A controller without it says so, instead of waiting for ever without a word."""
     secured.controller.end()
@@ -231,6 +249,18 @@ def test_plan_live_of_tls_members(secured):
     assert '"measured"' in done.stdout, done
     bare = run("plan", secured.spec, "remove", "cache-4", "--live", "--json", check=FAILED)
     assert "cache-1" in bare.stderr
+
+
+def test_the_doctor_gets_in_as_everybody_does(secured):
+    secured.fill(200)
+    for member in secured.members:
+        member.hang_up()
+    done = secured.cli("doctor", *secured.member_flags, check=0).stdout
+    assert "permissions: 4 are well" in done and "reachable: 4 are well" in done, done
+    no_password = secured.cli("doctor", *secured.member_flags[:-2], check=FAILED).stdout
+    assert "NOAUTH" in no_password and "fix: give the members' user and password" in no_password, no_password
+    plain = secured.cli("doctor", *secured.member_flags[-2:], check=FAILED).stdout
+    assert "0 problems" not in plain, plain
 
 
 def test_certificates_are_reloaded_without_a_dropped_reply(make_cluster, ca):

@@ -42,13 +42,13 @@ def run_json(*arguments, **options):
 
 
 class Member:
-    """A redis-server that keeps nothing on disk."""
+    """A redis-server that keeps nothing on disk, unless `options` (of its command line) say otherwise."""
 
-    def __init__(self, number, directory):
+    def __init__(self, number, directory, options=()):
         self.id = f"cache-{number}"
         self.port = free_port()
         self.process = Process(self.id, ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "",
-                                         "--appendonly", "no", "--loglevel", "warning", "--dir", directory],
+                                         "--appendonly", "no", "--loglevel", "warning", "--dir", directory, *options],
                                directory)
         self.start()
 
@@ -78,6 +78,8 @@ class Member:
 
 
 class Cluster:
+    controller_options = ()
+
     def __init__(self, directory: Path, members=4, proxies=2, name="cache", env=None, binary=None):
         self.directory = directory
         self.name = name
@@ -98,8 +100,8 @@ class Cluster:
         fixed = [p for p in (self.registry, self.controller) if p]
         return fixed + self.proxies + [m.process for m in self.members]
 
-    def add_member(self):
-        member = Member(len(self.members) + 1, self.directory)
+    def add_member(self, *options):
+        member = Member(len(self.members) + 1, self.directory, options)
         self.members.append(member)
         return member
 
@@ -117,7 +119,7 @@ class Cluster:
     def start_controller(self):
         if self.controller is None:
             self.controller = self._server("controller", "controller", "--registry", self.registry_url, "--cluster",
-                                           self.name)
+                                           self.name, *self.controller_options)
         self.controller.start()
         self.controller.wait_ready()
 
@@ -211,7 +213,7 @@ class Cluster:
         options = (["--steps", steps] if steps else []) + (["--wait"] if wait else [])
         for member in self.members:
             member.hang_up()
-        return self.cli("resize", "start", "--spec", spec, *options, check=check, timeout=timeout)
+        return self.cli("resize", "start", "--spec", spec, "--yes", *options, check=check, timeout=timeout)
 
     def status(self):
         return self.cli_json("resize", "status")
