@@ -50,6 +50,7 @@ class Soak:
         self.violations, self.judgement = [], None
         self.world = self.injector = self.load = None
         self.next_line = 60.0
+        self.last_id = ""  # Of the resize before.
         self.moment = "starting"  # What the resize was at, when last seen.
 
     def log(self, text):
@@ -106,6 +107,7 @@ class Soak:
         change = next_change(self.world, self.random)
         path = self.world.write(change.servers, change.weights, change.placement)
         steps = self.random.choice([[], ["--steps", "1,10,50,100"], ["--steps", "30,100"], ["--steps", "100"]])
+        steps += self.random.choice([[], [], ["--verify", "sample"], ["--verify", "all"]])
         if self.random.random() < 0.4:
             self.injector.open()  # Faults before and during PREP, too.
         self.log(f"resize: {change.kind} by {path.name}: {', '.join(s.id for s in change.servers)}, "
@@ -115,6 +117,8 @@ class Soak:
         if started.returncode != 0:
             # Its answer may be late and the resize run all the same: whatever runs is followed.
             self.log(f"start: {started.stderr.strip()}")
+            if started.returncode == 2:
+                raise Violation(f"bad usage: {started.stderr.strip()}")
         self.injector.open()
         operator = Operator(self.world, self.random, self.log)
         storm = self.random.uniform(min(STORM_LEAST, self.options.storm), self.options.storm)
@@ -151,6 +155,9 @@ class Soak:
 
     def account(self, change, operator, status, path):
         state = "rolled back" if status["rolled_back"] else status["state"]
+        if status["id"] == self.last_id != "":
+            state = "refused"  # The status still tells of the one before.
+        self.last_id = status["id"]
         if self.in_force(change.servers, change.weights, change.placement):
             self.world.serving, self.world.weights = change.servers, change.weights
             self.world.placement = change.placement

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
-from harness.cluster import CHECKER, Cluster, Member, run  # noqa: E402
+from harness.cluster import CHECKER, Cluster, Member  # noqa: E402
 from harness.process import Process, free_port, wait_until  # noqa: E402
 
 SERVERS, FIRST_MEMBERS, FEWEST = 7, 4, 3
@@ -44,8 +44,7 @@ class World(Cluster):
             self.rename(server)
         self.placement = {"algorithm": "ring", "hash": "xxh3", "points": 256}
         self.weights = {}
-        asks = "--yes" in run("resize", "start", "--help").stdout
-        self.start_options = ["--allow-foreign", *(["--yes"] if asks else [])]
+        self.start_options = ["--allow-foreign", "--yes"]
 
     def rename(self, server):
         server.id = f"cache-{next(self._member_ids)}"
