@@ -83,11 +83,12 @@ class Injector(threading.Thread):
 
     Never ends by itself: what it started would end with it, for the kernel takes a thread for the parent."""
 
-    def __init__(self, faults, random, log, gap=(0.2, 2.5), quota=None):
+    def __init__(self, faults, random, log, moment, gap=(0.2, 2.5), quota=None):
         super().__init__(daemon=True)
         self.faults, self.random, self.log, self.gap = faults, random, log, gap
         self.quota = quota  # kind -> how many are wanted; None: no end.
-        self.counts = Counter()
+        self.counts, self.moments = Counter(), Counter()
+        self._moment = moment  # Says what the resize is at.
         self.problems = []
         self._lock = threading.Lock()
         self._open = False
@@ -157,6 +158,7 @@ class Injector(threading.Thread):
                 return
             raise
         self.counts[fault.kind] += 1
+        self.moments[self._moment()] += 1
         self._active.append((now + seconds, target, fault))
 
     def _heal_one(self, entry):

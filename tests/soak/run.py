@@ -29,6 +29,7 @@ from furniture import Furniture  # noqa: E402
 from world import CHECKER, Process, World  # noqa: E402
 
 STUCK = 150       # Seconds after which a resize without faults that has not ended is stuck.
+KILLS_KEYS_PER_SECOND = 250  # Slow, so that most kills hit a resize that moves keys.
 STORM_LEAST = 4   # Seconds of faults that a resize gets.
 REFUSED_MOST = 30  # In a row: then no resize is possible any more.
 
@@ -49,6 +50,8 @@ class Soak:
         self.violations, self.judgement = [], None
         self.world = self.injector = self.load = None
         self.next_line = 60.0
+        self.last_id = ""  # Of the resize before.
+        self.moment = "starting"  # What the resize was at, when last seen.
 
     def log(self, text):
         self.events.write(f"{time.monotonic() - self.begin:8.2f} {text}\n")
@@ -80,7 +83,7 @@ class Soak:
 
     def set_up(self):
         options = self.options
-        self.world = World(self.directory, proxies=options.proxies)
+        self.world = World(self.directory, options.proxies, KILLS_KEYS_PER_SECOND if options.kills else 1500)
         self.world.start()
         self.furniture = Furniture(self.world, self.random, options.furniture, max(5, options.furniture // 100),
                                    [300_000, 1_500_000, 3_000_000] if options.max_value >= 1 << 20 else [100_000])
@@ -88,7 +91,7 @@ class Soak:
         kills, everything = catalogue(self.world)
         quota = {fault.kind: options.kills for fault in kills} if options.kills else None
         self.injector = Injector(kills if options.kills else everything, random.Random(options.seed + 1), self.log,
-                                 gap=(0.1, 1.2) if options.kills else (0.2, 2.5), quota=quota)
+                                 lambda: self.moment, quota=quota)
         self.injector.start()
         self.stop_file = self.directory / "stop"
         self.load = Process("check", [
@@ -104,14 +107,18 @@ class Soak:
         change = next_change(self.world, self.random)
         path = self.world.write(change.servers, change.weights, change.placement)
         steps = self.random.choice([[], ["--steps", "1,10,50,100"], ["--steps", "30,100"], ["--steps", "100"]])
+        steps += self.random.choice([[], [], ["--verify", "sample"], ["--verify", "all"]])
         if self.random.random() < 0.4:
             self.injector.open()  # Faults before and during PREP, too.
         self.log(f"resize: {change.kind} by {path.name}: {', '.join(s.id for s in change.servers)}, "
                  f"{change.placement['algorithm']}")
+        self.moment = "starting"
         started = self.world.cli("resize", "start", "--spec", path, *steps, *self.world.start_options, timeout=120)
         if started.returncode != 0:
             # Its answer may be late and the resize run all the same: whatever runs is followed.
             self.log(f"start: {started.stderr.strip()}")
+            if started.returncode == 2:
+                raise Violation(f"bad usage: {started.stderr.strip()}")
         self.injector.open()
         operator = Operator(self.world, self.random, self.log)
         storm = self.random.uniform(min(STORM_LEAST, self.options.storm), self.options.storm)
@@ -137,6 +144,7 @@ class Soak:
                     self.longest_resize = max(self.longest_resize, time.monotonic() - begin)
                     return settled
             elif status:
+                self.moment = status["phase"] or status["state"]
                 if (line := (status["state"], status["step"], status["phase"], status["last_error"])) != last:
                     self.log(f"status: {line} {status['keys_moved']}/{status['keys_to_move']}")
                     last = line
@@ -147,8 +155,12 @@ class Soak:
 
     def account(self, change, operator, status, path):
         state = "rolled back" if status["rolled_back"] else status["state"]
+        if status["id"] == self.last_id != "":
+            state = "refused"  # The status still tells of the one before.
+        self.last_id = status["id"]
         if self.in_force(change.servers, change.weights, change.placement):
-            self.world.serving, self.world.weights, self.world.placement = change.servers, change.weights, change.placement
+            self.world.serving, self.world.weights = change.servers, change.weights
+            self.world.placement = change.placement
             state = "finished"  # A controller that came later says "idle" only.
         elif not self.in_force(self.world.serving, self.world.weights, self.world.placement):
             raise Violation(f"after {path.name} ({state}) neither the old nor the new topology is in force")
@@ -256,7 +268,8 @@ class Soak:
             "unknown": judged.get("unknown", 0), "not_executed": judged.get("not_executed", 0),
             "reconnects": judged.get("reconnects", 0), "errors": judged.get("errors", 0),
             "error_examples": judged.get("error_examples", []), "inconclusive": judged.get("inconclusive", 0),
-            "faults": dict(self.injector.counts) if self.injector else {}, "resizes": dict(self.resizes),
+            "faults": dict(self.injector.counts) if self.injector else {},
+            "faults_during": dict(self.injector.moments) if self.injector else {}, "resizes": dict(self.resizes),
             "outcomes": dict(self.outcomes), "requests": dict(self.requests), "keys_moved": self.keys_moved,
             "longest_resize_s": round(self.longest_resize, 1),
             "hold_ms": {"longest": round(max(self.holds, default=0), 1),
@@ -275,7 +288,8 @@ def text_of(summary):
         f"{summary['operations']} operations ({summary['unknown']} of unknown outcome, {summary['not_executed']} not "
         f"executed, {summary['reconnects']} reconnects, {summary['errors']} errors, {summary['inconclusive']} "
         "inconclusive)",
-        f"  faults: {sum(summary['faults'].values())}: {counts('faults')}",
+        f"  faults: {sum(summary['faults'].values())}: {counts('faults')}; the resize was last seen at: "
+        f"{counts('faults_during')}",
         f"  resizes: {sum(summary['resizes'].values())}: {counts('resizes')}; {counts('outcomes')}; "
         f"{counts('requests')}; {summary['keys_moved']} keys moved",
         f"  longest hold {holds['longest']} ms (median of the resizes' longest {holds['median_of_longest']} ms), "
@@ -288,7 +302,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 1 << 32))
-    parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill each of the three kinds N times, no more")
+    parser.add_argument("--kills", type=int, default=0, metavar="N",
+                        help="kill each of the three kinds N times, no more")
     parser.add_argument("--proxies", type=int, default=3)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--keys", type=int, default=12, help="of each type at a time")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
-from harness.cluster import CHECKER, Cluster, Member, run  # noqa: E402
+from harness.cluster import CHECKER, Cluster, Member  # noqa: E402
 from harness.process import Process, free_port, wait_until  # noqa: E402
 
 SERVERS, FIRST_MEMBERS, FEWEST = 7, 4, 3
-LIMITS = {"move_keys_per_second": 1500, "move_bytes_per_second": "100MiB", "move_batch_keys": 20}
+LIMITS = {"move_bytes_per_second": "100MiB", "move_batch_keys": 20}
 
 
 class Server(Member):
@@ -33,18 +33,18 @@ class Server(Member):
 
 
 class World(Cluster):
-    def __init__(self, directory, proxies=3):
+    def __init__(self, directory, proxies=3, keys_per_second=1500):
         self._member_ids = itertools.count(1)
         super().__init__(directory, members=0, proxies=proxies, name="soak")
         self.members = [Server(number + 1, directory) for number in range(SERVERS)]
         self.controllers = []
+        self.limits = {**LIMITS, "move_keys_per_second": keys_per_second}
         self.serving = self.members[:FIRST_MEMBERS]  # Members by the topology in force.
         for server in self.serving:
             self.rename(server)
         self.placement = {"algorithm": "ring", "hash": "xxh3", "points": 256}
         self.weights = {}
-        asks = "--yes" in run("resize", "start", "--help").stdout
-        self.start_options = ["--allow-foreign", *(["--yes"] if asks else [])]
+        self.start_options = ["--allow-foreign", "--yes"]
 
     def rename(self, server):
         server.id = f"cache-{next(self._member_ids)}"
@@ -56,7 +56,7 @@ class World(Cluster):
         self._specs += 1
         path = self.directory / f"spec-{self._specs}.yaml"
         path.write_text(json.dumps({
-            "cluster": self.name, "placement": placement, "consistency": "strict", "limits": LIMITS,
+            "cluster": self.name, "placement": placement, "consistency": "strict", "limits": self.limits,
             "members": [{"id": s.id, "address": s.address, "weight": weights.get(s.id, 1.0)} for s in servers],
         }, indent=1))
         return path
