@@ -3,13 +3,14 @@
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
+SOAK_SECONDS ?= 1800
 export JOBS
 
 .PHONY: help
 help: ## This list
 	@echo "usage: make TARGET [VARIABLE=VALUE]"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'variables: ARGS (options of the program that runs), JOBS, FUZZ_SECONDS'
+	@echo 'variables: ARGS (options of the program that runs), JOBS, FUZZ_SECONDS, SOAK_SECONDS, SOAK_SEED'
 
 .PHONY: setup
 setup: ## Install what is missing (Debian packages)
@@ -34,6 +35,14 @@ model: ## The model of the resize protocol in full, with spin (ARGS="--quick", "
 	@scripts/setup
 	@exec models/run $(if $(ARGS),$(ARGS),--full)
 
+# Half an hour. What follows ARGS is tests/soak/run.py's: ARGS="--kills 50" instead of the mixture.
+.PHONY: soak
+soak: ## Load, resizes and faults at random, for SOAK_SECONDS (ARGS="--kills 50")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 tests/soak/run.py --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) \
+	  --json build/results/soak.json $(ARGS)
+
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/setup
@@ -47,6 +56,13 @@ bench-proxy: ## The proxy beside nutcracker and Redis: table, JSON, picture (ARG
 	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
 	@exec /usr/bin/python3 bench/proxy/run.py --json build/results/bench-proxy.json \
 	  --picture build/results/bench-proxy.svg $(ARGS)
+
+.PHONY: bench-mover
+bench-mover: ## The mover beside MIGRATE in batches, and what clients see: table, JSON (ARGS="--rounds 9")
+	@scripts/setup
+	@scripts/build release mover_rate -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=ON
+	@mkdir -p build/results
+	@exec build/release/bin/mover_rate --json build/results/bench-mover.json $(ARGS)
 
 .PHONY: bench-instructions
 bench-instructions: ## Instructions per request, by callgrind (ARGS="--only get-p1")

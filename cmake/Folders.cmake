@@ -38,9 +38,10 @@ ringshift_folder(proxy transfer backend access)
 ringshift_folder(resize transfer coord plan nlohmann_json::nlohmann_json)
 ringshift_folder(doctor resize)
 ringshift_folder(drill backend SQLite::SQLite3)
+ringshift_folder(check backend nlohmann_json::nlohmann_json)
 ringshift_folder(import topology yaml-cpp)
 ringshift_folder(config proxy import topology)
-ringshift_folder(cli topology proxy config resize doctor registry drill coord plan import CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
+ringshift_folder(cli topology proxy config resize doctor registry drill check coord plan import CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
 
 if(TARGET rs_cli)
   # What `ringshift compare --html` writes: the page, and the library that draws its charts.

@@ -66,6 +66,12 @@ struct Limits {
   std::uint64_t move_keys_per_second = 5000;
   std::uint64_t move_bytes_per_second = 50ULL << 20;
   std::uint32_t move_batch_keys = 10;
+  std::uint32_t move_batches_in_flight = 3;        // Of one source.
+  std::uint32_t move_batches_in_all = 64;          // Over all sources.
+  std::uint64_t move_memory_bytes = 256ULL << 20;  // Payload that the mover holds.
+  std::uint32_t move_latency_ms = 10;          // Of a source, above which it is moved from slower; 0: never.
+  std::uint64_t origin_misses_per_second = 0;  // Of all routers, above which all is slower; 0: never.
+  std::uint64_t big_key_bytes = 32ULL << 20;   // Above it a key waits for the operator's word.
   bool operator==(const Limits&) const = default;
 };
 
@@ -114,6 +120,10 @@ struct Resize {
   ReadOrder read_order = ReadOrder::old_first;
   SliceSet done;    // Slices that belong to B.
   SliceSet active;  // Slices in `phase`; disjoint from `done`. Empty in PREP.
+  // Ids of members that do not come back, sorted: nothing is asked of them. A key that would come from one of
+  // them is the destination's as soon as its slice is past HOLD, and is absent there until somebody writes
+  // it.
+  std::vector<std::string> lost;
   bool operator==(const Resize&) const = default;
 };
 

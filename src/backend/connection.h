@@ -59,7 +59,7 @@ struct Orphan {
 struct MemberState {
   static constexpr std::size_t kMaxOrphans = 1024;
   std::string id;
-  bool gone = false;  // Not in the snapshot any more: its orphans concern nobody.
+  bool gone = false;  // Left the snapshot, or is lost for good: its orphans concern nobody.
   std::vector<Orphan> orphans;
   Connection* shared = nullptr;  // The shared RESP2 connection, which runs the errands; null once gone.
 };

@@ -57,6 +57,7 @@ class PoolImpl final : public Pool {
     if (snapshot_ != nullptr && snapshot->topology().fence != snapshot_->topology().fence) {
       for (const auto& connection : connections_) connection->drop_queue();
     }
+    let_lost_ones_go(*snapshot);
     snapshot_ = std::move(snapshot);
     shared_.keep_house_soon();
   }
@@ -197,12 +198,34 @@ class PoolImpl final : public Pool {
   }
 
   void move_to(Links& links, const std::string& address) {
+    renew(links, address, "the member moved from " + links.address + " to " + address);
+  }
+
+  void renew(Links& links, const std::string& address, const std::string& why) {
     const bool had_v3 = links.v3 != nullptr;
     retire(links);
-    lose_private(links, "the member moved from " + links.address + " to " + address);
+    lose_private(links, why);
     links.address = address;
     links.v2 = links.member->shared = make(links, Resp::v2);
     if (had_v3) links.v3 = make(links, Resp::v3);
+  }
+
+  // A member that does not come back kills nobody's connections, so no drain may wait for it. In place of
+  // that each step ends, here and now, what it was asked before: should it answer after all, nobody hears it.
+  // Later commands (its slices may not have had their turn) go over a fresh connection, which looks first.
+  void let_lost_ones_go(const topology::Snapshot& snapshot) {
+    const auto& resize = snapshot.topology().resize;
+    const bool new_step = snapshot_ != nullptr && snapshot.topology().fence != snapshot_->topology().fence;
+    for (auto& [id, links] : links_) {
+      links.member->gone = resize && std::ranges::binary_search(resize->lost, id);
+      if (!links.member->gone || !new_step) continue;
+      links.member->orphans.clear();
+      const std::string why = "the member was given up for lost";
+      for (Connection* const connection : {links.v2, links.v3}) {
+        if (connection != nullptr) connection->lose_soon(why);
+      }
+      renew(links, std::string(links.address), why);
+    }
   }
 
   void tick() {

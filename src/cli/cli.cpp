@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/check.h"
 #include "ringshift_version.h"
 
 namespace ringshift::cli {
@@ -24,11 +25,13 @@ int run(int argc, char** argv) {
   add_controller(app);
   add_serve(app);
   add_resize(app);
+  add_member(app);
   add_plan(app);
   add_up(app);
   add_vectors(app);
   add_import(app);
   add_compare(app);
+  add_check(app);
   add_doctor(app);
   add_completion(app);
   try {

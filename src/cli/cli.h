@@ -23,6 +23,7 @@ void add_registry(CLI::App& app);
 void add_proxy(CLI::App& app);
 void add_controller(CLI::App& app);
 void add_resize(CLI::App& app);
+void add_member(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_up(CLI::App& app);

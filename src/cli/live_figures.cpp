@@ -64,6 +64,7 @@ Status read_first(resize::Members& members, Reading& reading) {
   reading.figures.max_memory = number(memory->text, "maxmemory");
   reading.dataset_bytes = number(memory->text, "used_memory_dataset");
   if (!reading.has_keys) return {};
+  reading.ever = lookups_of(stats->text);
   reading.figures.ops_per_second = number(stats->text, "instantaneous_ops_per_sec");
   const auto count = members.key_count(member);
   if (!count) return std::unexpected(count.error());
@@ -222,9 +223,9 @@ void add_traffic(const std::vector<Reading>& readings, const Lookups& routers, L
 
 }  // namespace
 
-Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to,
-                            coord::Coordinator* coordinator, const coord::ClusterKeys& keys,
-                            std::shared_ptr<const backend::MemberAccess> access) {
+namespace {
+
+std::vector<Reading> readings_of(const topology::Spec& from, const topology::Spec& to) {
   std::vector<Reading> readings;
   readings.reserve(from.members.size() + to.members.size());
   for (const Member& member : from.members) readings.push_back({&member, true, {}, 0, 0, 0, {}, {}, {}, {}});
@@ -232,9 +233,49 @@ Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to
     if (std::ranges::find(from.members, member.id, &Member::id) != from.members.end()) continue;
     readings.push_back({&member, false, {}, 0, 0, 0, {}, {}, {}, {}});
   }
+  return readings;
+}
+
+std::size_t sample_of_each(const topology::Spec& from) {
+  return std::clamp(kSampledKeys / from.members.size(), kSampleMin, kSampleMax);
+}
+
+LiveFigures add_up(const std::vector<Reading>& readings) {
+  LiveFigures out;
+  for (const Reading& reading : readings) {
+    out.members.push_back(reading.figures);
+    out.keys += reading.figures.keys.value_or(0);
+  }
+  add_size(readings, out);
+  return out;
+}
+
+}  // namespace
+
+Result<LiveFigures> glance(const topology::Spec& from, const topology::Spec& to,
+                           std::shared_ptr<const backend::MemberAccess> access) {
+  std::vector<Reading> readings = readings_of(from, to);
+  resize::Members members("rs:plan", std::move(access));
+  for (Reading& reading : readings) {
+    if (Status read = read_first(members, reading); !read) return std::unexpected(read.error());
+    if (Status sampled = sample(members, reading, sample_of_each(from)); !sampled)
+      return std::unexpected(sampled.error());
+  }
+  LiveFigures out = add_up(readings);
+  Lookups ever;
+  for (const Reading& reading : readings) ever.hits += reading.ever.hits, ever.misses += reading.ever.misses;
+  out.traffic_source = "members, ever";
+  if (ever.all() >= static_cast<double>(kLookupsThatTell)) out.hit_rate = ever.hits / ever.all();
+  return out;
+}
+
+Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to,
+                            coord::Coordinator* coordinator, const coord::ClusterKeys& keys,
+                            std::shared_ptr<const backend::MemberAccess> access) {
+  std::vector<Reading> readings = readings_of(from, to);
   // A name of ours: a resize that starts meanwhile does not take us for a stranger.
   resize::Members members("rs:plan", std::move(access));
-  const std::size_t share = std::clamp(kSampledKeys / from.members.size(), kSampleMin, kSampleMax);
+  const std::size_t share = sample_of_each(from);
   const auto begin = [&](Reading& reading) -> Status {
     if (Status read = read_first(members, reading); !read) return read;
     if (Status sampled = sample(members, reading, share); !sampled) return sampled;
@@ -250,12 +291,7 @@ Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to
   const auto end = [&](Reading& reading) { return end_window(members, reading); };
   if (const Status ended = for_each(readings, end); !ended) return std::unexpected(ended.error());
 
-  LiveFigures out;
-  for (const Reading& reading : readings) {
-    out.members.push_back(reading.figures);
-    out.keys += reading.figures.keys.value_or(0);
-  }
-  add_size(readings, out);
+  LiveFigures out = add_up(readings);
   add_traffic(readings, routers, out);
   return out;
 }

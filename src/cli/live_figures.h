@@ -26,12 +26,12 @@ inline constexpr std::uint64_t kLookupsThatTell = 100;     // Fewer than these m
 
 struct LiveFigures {
   std::vector<plan::MemberFigures> members;
-  double keys = 0;                    // Without our own.
-  std::optional<double> value_bytes;  // nullopt: there was no key to ask for.
-  std::size_t sampled_keys = 0;       // 0 with value_bytes: memory of data by number of keys.
-  double lookups_per_second = 0;
-  std::optional<double> hit_rate;  // nullopt: too few lookups, ever.
-  std::string traffic_source;      // "routers" or "members"
+  double keys = 0;                           // Without our own.
+  std::optional<double> value_bytes;         // nullopt: there was no key to ask for.
+  std::size_t sampled_keys = 0;              // 0 with value_bytes: memory of data by number of keys.
+  std::optional<double> lookups_per_second;  // nullopt: not watched.
+  std::optional<double> hit_rate;            // nullopt: too few lookups, ever.
+  std::string traffic_source;                // "routers" or "members"
 };
 
 // Of the members of both specs; `from`'s have the keys. With a coordinator the cluster's routers are asked,
@@ -39,5 +39,10 @@ struct LiveFigures {
 [[nodiscard]] Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to,
                                           coord::Coordinator* coordinator, const coord::ClusterKeys& keys,
                                           std::shared_ptr<const backend::MemberAccess> access);
+
+// The same at one glance, without traffic: some milliseconds. Gives up at the first member that does not
+// answer.
+[[nodiscard]] Result<LiveFigures> glance(const topology::Spec& from, const topology::Spec& to,
+                                         std::shared_ptr<const backend::MemberAccess> access);
 
 }  // namespace ringshift::cli

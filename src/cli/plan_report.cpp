@@ -246,6 +246,25 @@ void print_plan(const PlanReport& report) {
   fmt::print("\nVerdict: {}. {}\n", shouted(plan::to_string(report.out.verdict)), report.out.reason);
 }
 
+void print_plan_shares(const PlanReport& report) {
+  const plan::Forecast& out = report.out;
+  fmt::print("Plan for cluster {}: from {} to {}\n", report.in.from.cluster, kind_of(report.in.from),
+             kind_of(report.in.to));
+  fmt::print("\nMovement\n  {} of the keyspace moves; a balanced placement moves {} at least\n\n",
+             percent_text(out.moved_share), percent_text(out.minimum_share));
+  Table pairs({"from -> to", "share"});
+  for (const plan::PairForecast& pair : out.pairs) {
+    pairs.add({fmt::format("{} -> {}", pair.from, pair.to), percent_text(pair.share)});
+  }
+  pairs.print();
+  fmt::print("\nMembers\n");
+  Table members({"member", "share", "after"});
+  for (const plan::MemberForecast& member : out.members) {
+    members.add({member.id, percent_text(member.share_before), percent_text(member.share_after)});
+  }
+  members.print();
+}
+
 void print_plan_json(const PlanReport& report) {
   const plan::Forecast& out = report.out;
   json inputs = json::object(), sources = json::object(), safe_step = nullptr;

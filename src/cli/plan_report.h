@@ -24,6 +24,8 @@ struct PlanReport {
 };
 
 void print_plan(const PlanReport& report);
+// Without figures of keys, bytes and traffic: only which share goes where.
+void print_plan_shares(const PlanReport& report);
 void print_plan_json(const PlanReport& report);
 
 }  // namespace ringshift::cli

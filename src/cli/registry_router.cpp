@@ -7,6 +7,28 @@
 #include <random>
 
 namespace ringshift::cli {
+namespace {
+
+// Of what was added in the last second or two. A router reports once a second, and for each acknowledgement
+// in between: those must not cut the time short.
+class RollingP99 {
+ public:
+  double read(const telemetry::TimesTotals& now, base::TimePoint at) {
+    const double micros = telemetry::quantile(older_, now, 0.99);
+    if (at - newer_at_ >= std::chrono::seconds(1)) {
+      older_ = newer_;
+      newer_ = now;
+      newer_at_ = at;
+    }
+    return micros < 0 ? -1 : micros / 1000;
+  }
+
+ private:
+  telemetry::TimesTotals older_{}, newer_{};
+  base::TimePoint newer_at_{};
+};
+
+}  // namespace
 
 std::string unique_id(const std::string& base) {
   std::random_device entropy;
@@ -34,7 +56,7 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
   proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); }, cluster);
   coord::RouterLink::Hooks hooks;
   hooks.on_published = [&proxy] { proxy.notify(); };
-  hooks.figures = [&proxy, cluster](coord::RouterRecord& record) {
+  hooks.figures = [&proxy, cluster, p99 = std::make_shared<RollingP99>()](coord::RouterRecord& record) {
     const telemetry::Totals totals = proxy.stats();
     record.requests = get(totals, telemetry::Counter::requests);
     record.hits = get(totals, telemetry::Counter::get_hits);
@@ -48,6 +70,7 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
     }
     record.max_clients = proxy.max_clients();
     if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) record.open_file_limit = files.rlim_cur;
+    record.p99_ms = p99->read(proxy.sampled_times(), std::chrono::steady_clock::now());
   };
   link_->set_hooks(std::move(hooks));
 }

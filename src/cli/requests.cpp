@@ -1,6 +1,8 @@
 #include "cli/requests.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -9,6 +11,13 @@
 namespace ringshift::cli {
 namespace {
 constexpr std::chrono::milliseconds kPoll{20};
+}
+
+std::string who_asks() {
+  char host[256] = "";
+  static_cast<void>(gethostname(host, sizeof(host) - 1));
+  const passwd* user = getpwuid(geteuid());  // One thread.
+  return fmt::format("{}@{}", user != nullptr ? user->pw_name : std::to_string(geteuid()), host);
 }
 
 Result<resize::ResizeStatus> read_status(coord::Coordinator& coordinator, const coord::ClusterKeys& keys) {

@@ -1,15 +1,19 @@
 // ringshift resize: start, watch and steer a change of a cluster's members or placement.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <thread>
 
 #include "cli/cli.h"
+#include "cli/ending.h"
 #include "cli/registry_flags.h"
 #include "cli/requests.h"
+#include "cli/resize_log.h"
+#include "cli/resize_more.h"
+#include "cli/resize_start.h"
+#include "cli/resize_watch.h"
+#include "cli/size_flag.h"
 #include "cli/spec_file.h"
 
 namespace ringshift::cli {
@@ -18,140 +22,59 @@ namespace {
 using resize::Request;
 using resize::ResizeStatus;
 
-constexpr std::chrono::seconds kAnswer{30};
-constexpr std::chrono::milliseconds kWatchInterval{200};
-
-struct Flags {
+struct SteerFlags {
   RegistryFlags registry;
-  std::string spec;
-  std::vector<double> steps;
   bool wait = false;
-  bool allow_foreign = false;
-  bool force = false;
   bool json = false;
-  std::uint64_t keys_per_second = 0;
+  std::uint64_t keys_per_second = 0, bytes_per_second = 0;
+  std::string big_keys;
+  std::uint64_t big_key_limit = 0;
 };
 
-[[noreturn]] void end_with(int status, std::string_view message) {
-  report(message);
-  throw CLI::RuntimeError(status);
-}
-
-std::unique_ptr<coord::Coordinator> open(const Flags& flags) {
-  auto coordinator = flags.registry.connect();
-  if (!coordinator) end_with(kFailed, coordinator.error().message);
-  return std::move(*coordinator);
-}
-
-coord::ClusterKeys keys_of(const Flags& flags) { return flags.registry.keys(); }
-
 // A cluster that the registry does not know has no status, rather than an idle one.
-void require_cluster(coord::Coordinator& coordinator, const Flags& flags) {
-  const Result<std::optional<coord::KeyValue>> spec = coordinator.get(keys_of(flags).spec());
-  if (!spec) end_with(kFailed, spec.error().message);
-  if (*spec) return;
-  end_with(kFailed,
-           fmt::format("the registry at {} has no cluster '{}' in namespace '{}': check --cluster and "
-                       "--namespace, or apply a spec",
-                       flags.registry.registry, flags.registry.cluster, flags.registry.name_space));
+std::unique_ptr<coord::Coordinator> open_known_cluster(const RegistryFlags& flags) {
+  auto coordinator = or_end(flags.connect());
+  if (or_end(coordinator->get(flags.keys().spec()))) return coordinator;
+  end_command(kFailed,
+              fmt::format("the registry at {} has no cluster '{}' in namespace '{}': check --cluster and "
+                          "--namespace, or apply a spec",
+                          flags.registry, flags.cluster, flags.name_space));
 }
 
-std::string describe(const ResizeStatus& s) {
-  std::string line = s.state;
-  if (s.state == "idle")
-    return line + (s.last_error.empty() ? "\n" : fmt::format("\n  last error: {}\n", s.last_error));
-  if (s.state == "finished" && s.rolled_back) line += " (rolled back)";
-  if (!s.phase.empty()) line += fmt::format("  step {}/{} {}", s.step, s.steps, s.phase);
-  line += fmt::format("  keys {}/{}  {:.1f} MiB", s.keys_moved, s.keys_to_move,
-                      static_cast<double>(s.bytes_moved) / 1048576);
-  if (s.keys_per_second > 0)
-    line += fmt::format("  {:.0f} keys/s  eta {:.0f} s", s.keys_per_second, s.eta_seconds);
-  line += fmt::format("  longest hold {:.1f} ms  fences {}\n", s.hold_ms_max, s.fences);
-  for (const auto& pair : s.pairs)
-    line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
-  for (const auto& key : s.big_keys) line += fmt::format("  big key: {}\n", key);
-  if (!s.last_error.empty()) line += fmt::format("  last error: {}\n", s.last_error);
-  return line;
-}
-
-bool ended(const ResizeStatus& status) {
-  return status.state == "finished" || status.state == "failed" || status.state == "idle";
-}
-
-// Follows the resize until it ends. One line that is drawn anew on a terminal; else a line for each change.
-int follow(coord::Coordinator& coordinator, const Flags& flags) {
-  const bool terminal = isatty(STDOUT_FILENO) != 0 && !flags.json;
-  std::string last;
-  while (true) {
-    const Result<ResizeStatus> status = read_status(coordinator, keys_of(flags));
-    if (!status) {
-      report(status.error().message + "; still trying");
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-      continue;
-    }
-    const std::string text = flags.json ? to_json(*status) + "\n" : describe(*status);
-    const std::string first_line = text.substr(0, text.find('\n'));
-    if (ended(*status)) {
-      if (terminal) std::fputs("\r\x1b[K", stdout);
-      std::fputs(text.c_str(), stdout);
-      return status->state == "failed" ? kFailed : kDone;
-    }
-    if (terminal) {
-      std::printf("\r\x1b[K%s", first_line.c_str());
-    } else if (text != last) {
-      std::printf("%s\n", flags.json ? to_json(*status).c_str() : first_line.c_str());
-    }
-    std::fflush(stdout);
-    last = text;
-    std::this_thread::sleep_for(kWatchInterval);
+void ask(const SteerFlags& flags, Request request, std::string_view done) {
+  const auto coordinator = or_end(flags.registry.connect());
+  const coord::ClusterKeys keys = flags.registry.keys();
+  request.by = who_asks();
+  if (const Status answer = ask_controller(*coordinator, keys, std::move(request), kControllerAnswer);
+      !answer) {
+    end_command(kFailed, answer.error().message);
   }
-}
-
-void ask(const Flags& flags, Request request, std::string_view done) {
-  const auto coordinator = open(flags);
-  const Status answer = ask_controller(*coordinator, keys_of(flags), std::move(request), kAnswer);
-  if (!answer) end_with(kFailed, answer.error().message);
   if (flags.wait) {
-    if (const int status = follow(*coordinator, flags); status != kDone) throw CLI::RuntimeError(status);
+    if (const int status = follow_resize(*coordinator, keys, flags.json); status != kDone)
+      end_silently(status);
     return;
   }
   if (flags.json) {
-    const Result<ResizeStatus> status = read_status(*coordinator, keys_of(flags));
-    if (!status) end_with(kFailed, status.error().message);
-    std::printf("%s\n", to_json(*status).c_str());
+    fmt::print("{}\n", to_json(or_end(read_status(*coordinator, keys))));
   } else {
-    std::printf("%.*s\n", static_cast<int>(done.size()), done.data());
+    fmt::print("{}\n", done);
   }
 }
 
-void start(Flags& flags) {
-  auto spec = read_spec(flags.spec);
-  if (!spec) end_with(kFailed, spec.error().message);
-  if (flags.registry.cluster.empty()) flags.registry.cluster = spec->cluster;
-  Request request;
-  request.action = Request::Action::start;
-  request.spec = std::move(*spec);
-  request.steps = flags.steps;
-  request.allow_foreign = flags.allow_foreign;
-  request.force = flags.force;
-  ask(flags, std::move(request), "started; 'ringshift resize watch' follows it");
+void show_status(const SteerFlags& flags) {
+  const auto coordinator = open_known_cluster(flags.registry);
+  const ResizeStatus status = or_end(read_status(*coordinator, flags.registry.keys()));
+  std::fputs((flags.json ? to_json(status) + "\n" : describe(status)).c_str(), stdout);
 }
 
-void show_status(const Flags& flags) {
-  const auto coordinator = open(flags);
-  require_cluster(*coordinator, flags);
-  const Result<ResizeStatus> status = read_status(*coordinator, keys_of(flags));
-  if (!status) end_with(kFailed, status.error().message);
-  std::fputs((flags.json ? to_json(*status) + "\n" : describe(*status)).c_str(), stdout);
+void watch(const SteerFlags& flags) {
+  const auto coordinator = open_known_cluster(flags.registry);
+  if (const int status = follow_resize(*coordinator, flags.registry.keys(), flags.json); status != kDone) {
+    end_silently(status);
+  }
 }
 
-void watch(const Flags& flags) {
-  const auto coordinator = open(flags);
-  require_cluster(*coordinator, flags);
-  if (const int status = follow(*coordinator, flags); status != kDone) throw CLI::RuntimeError(status);
-}
-
-CLI::App* add(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* name, const char* what) {
+CLI::App* add(CLI::App& app, const std::shared_ptr<SteerFlags>& flags, const char* name, const char* what) {
   CLI::App* command = app.add_subcommand(name, what);
   flags->registry.add_to(*command, /*cluster_required=*/true);
   command->add_flag("--json", flags->json, "Print JSON for machines");
@@ -159,7 +82,7 @@ CLI::App* add(CLI::App& app, const std::shared_ptr<Flags>& flags, const char* na
 }
 
 void add_simple(CLI::App& app, const char* name, const char* what, Request::Action action, const char* done) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<SteerFlags>();
   CLI::App* command = add(app, flags, name, what);
   command->add_flag("--wait", flags->wait, "Follow the resize until it ends");
   command->footer(fmt::format("Examples:\n  ringshift resize {} --cluster cache", name));
@@ -167,6 +90,89 @@ void add_simple(CLI::App& app, const char* name, const char* what, Request::Acti
     Request request;
     request.action = action;
     ask(*flags, std::move(request), done);
+  });
+}
+
+void add_start(CLI::App& app) {
+  struct Start {
+    StartFlags flags;
+    std::string spec;
+  };
+  const auto start = std::make_shared<Start>();
+  CLI::App* command = app.add_subcommand("start", "Move to the topology that a spec describes");
+  command->add_option("--spec", start->spec, "The cluster as it shall be")->required()->type_name("FILE");
+  start->flags.add_to(*command, /*cluster_required=*/false);
+  command->footer(
+      "Shows what 'ringshift plan' says of the change, with the keys that the members have now, and asks; "
+      "where\n"
+      "nobody can be asked it wants --yes. The cluster's name is taken from the spec unless --cluster is "
+      "given.\n"
+      "Examples:\n"
+      "  ringshift resize start --spec five.yaml\n"
+      "  ringshift resize start --spec five.yaml --dry-run\n"
+      "  ringshift resize start --spec five.yaml --steps 5,25,100 --soak 5m --yes --wait\n"
+      "  ringshift resize start --spec five.yaml --at 02:00 --until 06:00 --rate 2000 --yes\n"
+      "  ringshift resize start --spec five.yaml --abort-if 'hit_rate<0.9,p99_ms>20,origin_qps>8000'\n"
+      "  ringshift resize start --spec without-cache-2.yaml --lost cache-2 --origin-budget 2000\n"
+      "  ringshift resize start --spec five.yaml --mode expire --move-rest --deadline 15m\n"
+      "  ringshift resize start --spec six.yaml --replace       instead of the one that runs");
+  command->callback([start] {
+    const topology::Spec spec = or_end(read_spec(start->spec));
+    if (start->flags.registry.cluster.empty()) start->flags.registry.cluster = spec.cluster;
+    start_resize(start->flags, [&](const topology::Spec&) { return Result<topology::Spec>(spec); });
+  });
+}
+
+void add_set_rate(CLI::App& app) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App* command = add(app, flags, "set-rate", "Change the mover's rate while it works");
+  const CLI::Range keys(std::uint64_t{1}, std::uint64_t{100000000});
+  command->add_option("keys_per_second,--rate", flags->keys_per_second, "Keys a second over all members")
+      ->check(keys);
+  command
+      ->add_option("--byte-rate", flags->bytes_per_second, "Bytes a second over all members, such as 20MiB")
+      ->transform(CLI::Validator(size_to_bytes, "SIZE"))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 60));
+  command->footer(
+      "For the resize that runs; the next one begins with the limits of its spec.\n"
+      "Examples:\n"
+      "  ringshift resize set-rate 20000 --cluster cache\n"
+      "  ringshift resize set-rate --byte-rate 20MiB --cluster cache");
+  command->callback([flags] {
+    if (flags->keys_per_second == 0 && flags->bytes_per_second == 0) {
+      end_command(kBadUsage,
+                  "which rate? Give keys a second, or --byte-rate: ringshift resize set-rate 20000");
+    }
+    Request request;
+    request.action = Request::Action::set_rate;
+    request.keys_per_second = flags->keys_per_second;
+    request.bytes_per_second = flags->bytes_per_second;
+    ask(*flags, std::move(request), "rate set");
+  });
+}
+
+void add_big_keys(CLI::App& app) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App* command = add(app, flags, "big-keys", "Say what becomes of keys above limits.big_key_bytes");
+  command->add_option("what", flags->big_keys, "move|wait|refuse")
+      ->required()
+      ->check(CLI::IsMember({"move", "wait", "refuse"}));
+  command->add_option("--limit", flags->big_key_limit, "With move: only keys up to this size, such as 200MiB")
+      ->transform(CLI::Validator(size_to_bytes, "SIZE"));
+  command->add_flag("--wait", flags->wait, "Follow the resize until it ends");
+  command->footer(
+      "A big key blocks the member that gives it and the one that takes it for about a millisecond a MiB "
+      "each.\n"
+      "'wait' leaves it where it is until it is written, deleted or expired; the step does not end before.\n"
+      "'refuse' rolls the resize back when one is found.\n"
+      "Examples:\n"
+      "  ringshift resize big-keys move --limit 200MiB --cluster cache");
+  command->callback([flags] {
+    Request request;
+    request.action = Request::Action::big_keys;
+    request.big_keys = flags->big_keys;
+    request.big_key_limit = flags->big_key_limit;
+    ask(*flags, std::move(request), "done");
   });
 }
 
@@ -181,55 +187,31 @@ void add_resize(CLI::App& app) {
       "Examples:\n"
       "  ringshift resize start --cluster cache --spec five.yaml --wait\n"
       "  ringshift resize status --cluster cache --json\n"
-      "  ringshift resize rollback --cluster cache");
+      "  ringshift resize rollback --cluster cache\n"
+      "  ringshift resize log --cluster cache");
+  add_start(*command);
 
-  auto flags = std::make_shared<Flags>();
-  CLI::App* begin = add(*command, flags, "start", "Move to the topology that a spec describes");
-  begin->get_option("--cluster")->required(false);
-  begin->add_option("--spec", flags->spec, "The cluster as it shall be")->required()->type_name("FILE");
-  begin->add_option("--steps", flags->steps, "Shares of the keyspace, in percent, moved one after the other")
-      ->delimiter(',')
-      ->default_str("1,10,50,100");
-  begin->add_flag("--wait", flags->wait, "Follow the resize until it ends");
-  begin->add_flag("--allow-foreign", flags->allow_foreign,
-                  "Start although clients that are not ours are connected to members");
-  begin->add_flag(
-      "--force", flags->force,
-      "Allow that more than half of the members leave at once, and members that a lost registry marked");
-  begin->footer(
-      "The cluster's name is taken from the spec unless --cluster is given.\n"
-      "Examples:\n"
-      "  ringshift resize start --spec five.yaml\n"
-      "  ringshift resize start --spec five.yaml --steps 5,25,100 --wait");
-  begin->callback([flags] { start(*flags); });
-
-  flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SteerFlags>();
   CLI::App* status = add(*command, flags, "status", "How far the resize has come");
   status->footer("Examples:\n  ringshift resize status --cluster cache --json");
   status->callback([flags] { show_status(*flags); });
 
-  flags = std::make_shared<Flags>();
+  flags = std::make_shared<SteerFlags>();
   CLI::App* follow_it = add(*command, flags, "watch", "Follow the resize until it ends");
-  follow_it->footer("Examples:\n  ringshift resize watch --cluster cache");
+  follow_it->footer(
+      "On a terminal a picture that is redrawn in place; else a line for each change.\n"
+      "Examples:\n  ringshift resize watch --cluster cache");
   follow_it->callback([flags] { watch(*flags); });
 
   add_simple(*command, "pause", "Stop moving keys; the cluster serves on as it is", Request::Action::pause,
              "paused");
-  add_simple(*command, "resume", "Go on after a pause", Request::Action::resume, "resumed");
+  add_simple(*command, "resume", "Go on after a pause; or now, although it soaks or its window is closed",
+             Request::Action::resume, "resumed");
+  add_resize_lost(*command);
   add_simple(*command, "rollback", "Move everything back", Request::Action::rollback, "rolling back");
-
-  flags = std::make_shared<Flags>();
-  CLI::App* rate = add(*command, flags, "set-rate", "Change the mover's rate while it works");
-  rate->add_option("keys_per_second", flags->keys_per_second, "Keys a second over all members")
-      ->required()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100000000}));
-  rate->footer("Examples:\n  ringshift resize set-rate 20000 --cluster cache");
-  rate->callback([flags] {
-    Request request;
-    request.action = Request::Action::set_rate;
-    request.keys_per_second = flags->keys_per_second;
-    ask(*flags, std::move(request), "rate set");
-  });
+  add_set_rate(*command);
+  add_big_keys(*command);
+  add_resize_log(*command);
 }
 
 }  // namespace ringshift::cli

@@ -10,6 +10,7 @@
 
 #include "base/encoding.h"
 #include "cli/cli.h"
+#include "cli/topology_changes.h"
 
 namespace ringshift::cli {
 namespace {
@@ -139,11 +140,20 @@ class Printer final : public coord::Watcher {
     shown_cluster_ = cluster_id_;
     const Result<StoredTopology> stored = parse_stored(kv);
     if (!stored) return report(stored.error().message);
-    if (json_) return print(to_value(*stored));
+    const std::vector<std::string> news =
+        last_ ? topology_changes(*last_, stored->topology) : std::vector<std::string>{};
+    last_ = stored->topology;
+    if (json_) {
+      json value = to_value(*stored);
+      value["changes"] = news;
+      return print(value);
+    }
     fmt::print("{}\n", summary(*stored));
+    for (const std::string& one : news) fmt::print("  {}\n", one);
     std::fflush(stdout);
   }
 
+  std::optional<topology::Topology> last_;
   const std::string key_;
   const bool json_;
   std::uint64_t cluster_id_ = 0, shown_cluster_ = 0;
@@ -229,6 +239,7 @@ void add_topology_registry(CLI::App& topology) {
       "  ringshift topology history --cluster cache --limit 5 --json",
       &history);
   add(topology, "watch", "Print every topology as it is published, until Ctrl-C",
+      "Each with its version and digest, and what is new in it.\n"
       "Examples:\n"
       "  ringshift topology watch --cluster cache\n"
       "  ringshift topology watch --cluster cache --json",

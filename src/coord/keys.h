@@ -21,6 +21,11 @@ struct ClusterKeys {
   [[nodiscard]] std::string router(std::string_view id) const { return routers() + std::string(id); }
   [[nodiscard]] std::string instances() const { return prefix + "instances/"; }
   [[nodiscard]] std::string checkpoints() const { return prefix + "checkpoint/"; }
+  [[nodiscard]] std::string next() const { return prefix + "next"; }  // The start that follows a rollback.
+  [[nodiscard]] std::string origin() const {
+    return prefix + "origin";
+  }  // Operators' programs: queries a second.
+  [[nodiscard]] std::string log() const { return prefix + "log/"; }  // + resize id + "/" + number, 6 digits.
   [[nodiscard]] std::string history() const { return prefix + "history/"; }  // + revision, 20 digits.
 };
 

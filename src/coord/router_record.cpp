@@ -2,10 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/encoding.h"
+
 namespace ringshift::coord {
 
 std::string to_json(const RouterRecord& record) {
-  return nlohmann::json{{"revision", record.revision},
+  nlohmann::json out = {{"revision", record.revision},
                         {"digest", record.digest},
                         {"requests", record.requests},
                         {"hits", record.hits},
@@ -15,8 +17,12 @@ std::string to_json(const RouterRecord& record) {
                         {"listen", record.listen},
                         {"unreachable", record.unreachable},
                         {"max_clients", record.max_clients},
-                        {"open_file_limit", record.open_file_limit}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+                        {"open_file_limit", record.open_file_limit}};
+  // Keys are bytes, JSON is not.
+  for (const auto& [key, count] : record.hot_keys)
+    out["hot_keys"].push_back({{"key", base::to_base64(key)}, {"count", count}});
+  if (record.p99_ms >= 0) out["p99_ms"] = record.p99_ms;
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<RouterRecord> parse_router_record(std::string_view text) {
@@ -35,6 +41,14 @@ Result<RouterRecord> parse_router_record(std::string_view text) {
     record.unreachable = object.value("unreachable", std::map<std::string, std::string>());
     record.max_clients = object.value("max_clients", std::uint64_t{0});
     record.open_file_limit = object.value("open_file_limit", std::uint64_t{0});
+    if (const auto hot = object.find("hot_keys"); hot != object.end()) {
+      for (const auto& entry : *hot) {
+        const auto key = base::from_base64(entry.value("key", std::string()));
+        if (key && record.hot_keys.size() < RouterRecord::kHotKeysMax)
+          record.hot_keys.emplace_back(*key, entry.value("count", std::uint64_t{0}));
+      }
+    }
+    record.p99_ms = object.value("p99_ms", -1.0);
   } catch (const nlohmann::json::exception& error) {
     return fail(ErrorKind::invalid, std::string("router record: ") + error.what());
   }

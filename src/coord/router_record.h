@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "coord/coordinator.h"
 
@@ -21,6 +23,11 @@ struct RouterRecord {
   std::string listen;                                  // Where clients connect.
   std::map<std::string, std::string> unreachable;      // Member id -> why it is not connected to it.
   std::uint64_t max_clients = 0, open_file_limit = 0;  // 0: not told.
+  // While a resize runs: the keys of moving slices that were asked for most, and about how often of late. At
+  // most kHotKeysMax.
+  static constexpr std::size_t kHotKeysMax = 64;
+  std::vector<std::pair<std::string, std::uint64_t>> hot_keys;
+  double p99_ms = -1;  // Of clients' commands in the last second, sampled while a resize runs; -1: not known.
   bool operator==(const RouterRecord&) const = default;
 };
 

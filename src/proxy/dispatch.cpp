@@ -76,7 +76,7 @@ Session::Outcome Session::dispatch() {
     refuse_unknown();
     return Outcome::done;
   }
-  if (command->handling == Handling::container) [[unlikely]] {
+  if (!command->plain && command->handling == Handling::container) [[unlikely]] {
     command = subcommand(*command);
     if (command == nullptr) return Outcome::done;  // Refused.
   }
@@ -89,7 +89,7 @@ Session::Outcome Session::dispatch() {
     return Outcome::done;
   if (transaction_ != nullptr && queued_in_transaction(*command)) [[unlikely]]
     return Outcome::done;
-  if (command->handling == Handling::routed && command->always_one_key) [[likely]] {
+  if (command->plain) [[likely]] {
     // Nearly every command. What is odd about it, its arguments or its key, is told below.
     const std::string_view key = command->arity_fits(parser_.argument_count())
                                      ? parser_.argument(static_cast<std::size_t>(command->first_key))

@@ -13,8 +13,10 @@ namespace {
 
 using protocol::resp::Command;
 
-std::vector<std::string> for_the_log(const protocol::resp::CommandParser& arguments) {
+std::vector<std::string> for_the_log(const protocol::resp::CommandParser* parser) {
   std::vector<std::string> texts;
+  if (parser == nullptr) return texts;
+  const protocol::resp::CommandParser& arguments = *parser;
   const std::size_t count = arguments.argument_count();
   const std::size_t shown = std::min(count, Measure::kMaxArguments);
   texts.reserve(shown);
@@ -39,7 +41,7 @@ std::int64_t unix_time() {
 }  // namespace
 
 void Measure::begin(std::uint64_t number, base::TimePoint now, const Command& command,
-                    const protocol::resp::CommandParser& arguments) {
+                    const protocol::resp::CommandParser* arguments) {
   if (!under_way_.empty() && under_way_.back().number == number) {  // It had to wait, or had no answer.
     under_way_.back().command = &command;
     under_way_.back().arguments = for_the_log(arguments);
@@ -66,6 +68,7 @@ void Measure::settle(Session& session, std::uint64_t head, base::TimePoint now) 
     }
     // Those that wait by their nature are not slow.
     if (done.command->handling == protocol::resp::Handling::blocking) continue;
+    if (admin.sampling) admin.sampled.add(micros);
     const std::int64_t threshold = settings.latency_threshold.get();
     if (threshold > 0 && micros >= threshold * 1000) {
       if (admin.samples.size() == WorkerAdmin::kMaxSamples) admin.samples.pop_front();

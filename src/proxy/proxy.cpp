@@ -251,6 +251,12 @@ std::map<std::string, std::string> Proxy::members_down(std::size_t cluster) {
   return all;
 }
 
+telemetry::TimesTotals Proxy::sampled_times() const {
+  telemetry::TimesTotals totals{};
+  for (const auto& worker : impl_->workers) worker->admin().sampled.add_to(totals);
+  return totals;
+}
+
 // A socket counts once, however many workers accept from it.
 net::ListeningSockets Proxy::sockets() const {
   net::ListeningSockets sockets;

@@ -21,6 +21,7 @@
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
 #include "telemetry/counters.h"
+#include "telemetry/times.h"
 
 namespace ringshift::net {
 class TlsContext;
@@ -131,6 +132,8 @@ class Proxy {
   // workers anew and gives what they said after the call before this one. Any thread; never waits.
   [[nodiscard]] std::map<std::string, std::string> members_down(std::size_t cluster = 0);
   [[nodiscard]] std::size_t max_clients() const noexcept;
+  // How long clients' commands took, of some of those since a resize of any cluster began. Any thread.
+  [[nodiscard]] telemetry::TimesTotals sampled_times() const;
 
   // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
   // thread.

@@ -179,6 +179,7 @@ void Session::on_end() {
 
 void Session::on_closed(std::string_view reason) {
   if (reason.starts_with("TLS ")) tell_tls_failure(stream_->peer(), reason, worker_.loop().now());
+  count_written();
   stream_.reset();
   abandon_tasks();
   mark();
@@ -233,12 +234,10 @@ void Session::refuse(std::string_view error) {
 }
 
 void Session::put(std::string_view text) {
-  if (!stream_) return;
-  if (muted_ && silent()) [[unlikely]]
+  mark();
+  if (!stream_ || (muted_ && silent())) [[unlikely]]
     return;
   base::append(stream_->output(), text);
-  worker_.counters().add(Counter::bytes_out, text.size());
-  mark();
 }
 
 void Session::complete(std::uint64_t number, std::string_view text) {
@@ -246,8 +245,6 @@ void Session::complete(std::uint64_t number, std::string_view text) {
     put(text);
     ++head_;
     if (head_ != tail_ && slot(head_).ready) advance();
-    if (!stream_) [[unlikely]]
-      mark();
     return;
   }
   Slot& waiting = slot(number);
@@ -259,6 +256,12 @@ void Session::complete(std::uint64_t number, std::string_view text) {
   base::append(waiting.answer, text);
   stored_bytes_ += text.size();
   if (stored_bytes_ > worker_.options().max_output_bytes) mark();  // To be counted.
+}
+
+void Session::count_written() {
+  const std::uint64_t written = stream_->written_bytes();
+  worker_.counters().add(Counter::bytes_out, written - counted_written_);
+  counted_written_ = written;
 }
 
 // Puts out the answers that waited for the one at head_.
@@ -277,15 +280,20 @@ void Session::advance() {
   }
 }
 
-void Session::on_reply(std::uint64_t tag, std::string_view raw) {
+// In one piece with complete(): each answer comes this way.
+[[gnu::flatten]] void Session::on_reply(std::uint64_t tag, std::string_view raw) {
   telemetry::Counters& counters = worker_.counters();
-  if (raw[0] == '-') {
-    counters.add(Counter::errors_member);
-    worker_.admin().count_error(raw);
+  if (raw[0] == '-') [[unlikely]] {
+    count_member_error(raw);
   } else if ((tag & 1) != 0) {
     counters.add(is_nil(raw) ? Counter::get_misses : Counter::get_hits);
   }
   complete(tag >> 1, raw);
+}
+
+[[gnu::noinline]] void Session::count_member_error(std::string_view error) {
+  worker_.counters().add(Counter::errors_member);
+  worker_.admin().count_error(error);
 }
 
 void Session::on_failure(std::uint64_t tag, const backend::Failure& failure) {
@@ -313,6 +321,7 @@ void Session::end_of_wakeup() {
     if (leaving_ && owes_nothing()) [[unlikely]]
       leave();
     stream_->flush();
+    count_written();
     if (const std::size_t left = unread(); left != 0 && left > output_bound()) [[unlikely]]
       cut("it holds more unread answers than allowed");
   }
@@ -353,6 +362,7 @@ void Session::cut(std::string_view why) {
   base::log(base::LogLevel::warning, "proxy: disconnected client {} ({}): {}: {} bytes", id_, stream_->peer(),
             why, unread());
   worker_.counters().add(Counter::clients_cut);
+  count_written();
   stream_.reset();
   abandon_tasks();
 }

@@ -224,6 +224,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void look_whether_stalled(base::TimePoint now);
   void cut(std::string_view why);
   void count_unread();
+  void count_written();
+  void count_member_error(std::string_view error);
   void settle_measure();
   [[nodiscard]] std::size_t unread() const noexcept {
     return (stream_ ? stream_->queued_bytes() : 0) + stored_bytes_;
@@ -270,7 +272,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   Meter* user_meter_ = nullptr;
   std::unique_ptr<Meter> client_meter_;
   std::uint64_t mute_from_ = 0, mute_to_ = 0;
-  std::size_t counted_unread_ = 0;  // In Shared::unread_output.
+  std::size_t counted_unread_ = 0;     // In Shared::unread_output.
+  std::uint64_t counted_written_ = 0;  // In Counter::bytes_out.
   const base::TimePoint since_;
   base::TimePoint last_active_;                            // The last wakeup with something for us.
   const protocol::resp::Command* last_command_ = nullptr;  // For CLIENT LIST.

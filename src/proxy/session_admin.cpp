@@ -27,15 +27,15 @@ bool may_change(const Command& command) {
 }  // namespace
 
 bool Session::look_closer(const Command& command) {
-  const WorkerAdmin& admin = worker_.admin();
+  WorkerAdmin& admin = worker_.admin();
   if (admin.pause == PauseMode::all || (admin.pause == PauseMode::write && may_change(command))) {
     held_ = true;
     return false;
   }
-  if (admin.measuring) {
+  if (admin.measuring || admin.sample_due()) {
     if (measure_ == nullptr) measure_ = std::make_unique<Measure>();
     numbered_ = true;
-    measure_->begin(tail_, worker_.loop().now(), command, parser_);
+    measure_->begin(tail_, worker_.loop().now(), command, admin.measuring ? &parser_ : nullptr);
   }
   return true;
 }
@@ -48,7 +48,7 @@ void Session::release() {
 
 void Session::settle_measure() {
   measure_->settle(*this, head_, worker_.loop().now());
-  if (worker_.admin().measuring || !measure_->empty()) return;
+  if (worker_.admin().measuring || worker_.admin().sampling || !measure_->empty()) return;
   measure_.reset();
   numbered_ = muted_;
 }

@@ -115,7 +115,6 @@ void Session::deliver(std::string_view push) {
     stream_->append("*");
     stream_->append(push.substr(1));
   }
-  worker_.counters().add(telemetry::Counter::bytes_out, push.size());
   worker_.counters().add(telemetry::Counter::messages);
 }
 

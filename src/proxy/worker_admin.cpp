@@ -33,7 +33,7 @@ void Worker::look_at_settings() {
   const Settings& settings = shared_.settings;
   admin_.measuring = settings.slowlog_slower_than.get() >= 0 || settings.latency_threshold.get() > 0 ||
                      settings.latency_tracking.get() != 0;
-  admin_.attentive = admin_.measuring || admin_.pause != PauseMode::none;
+  admin_.attentive = admin_.measuring || admin_.sampling || admin_.pause != PauseMode::none;
   while (admin_.slow.size() > settings.slowlog_max_len.size()) admin_.slow.pop_back();
 }
 

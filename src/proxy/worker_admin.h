@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "net/loop.h"
 #include "protocol/resp/command_table.h"
+#include "telemetry/times.h"
 
 namespace ringshift::proxy {
 
@@ -84,6 +85,13 @@ struct WorkerAdmin {
 
   bool attentive = false;  // Some command may have to wait, or be measured.
   bool measuring = false;
+  // While a resize runs one command in kSampleEvery is measured, whatever the settings say: what routers
+  // report as their p99.
+  static constexpr std::uint32_t kSampleEvery = 16;
+  bool sampling = false;
+  std::uint32_t passed_since_sample = 0;
+  [[nodiscard]] bool sample_due() noexcept { return sampling && ++passed_since_sample % kSampleEvery == 0; }
+  telemetry::Times sampled;  // Any thread may read it.
   PauseMode pause = PauseMode::none;
   base::TimePoint paused_until{};
   std::unique_ptr<net::Timer> pause_timer, every_second;

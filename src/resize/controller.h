@@ -26,6 +26,8 @@ struct ControllerOptions {
   std::chrono::seconds lease_ttl{5};
   std::chrono::milliseconds fence_timeout{2000};  // How long HOLD waits before it fences a silent router.
   std::shared_ptr<const backend::MemberAccess> member_access{};  // Null: plain, without a password.
+  std::chrono::milliseconds origin_window{
+      2500};  // Misses are averaged over it; above a router's report interval.
 };
 
 class Controller {

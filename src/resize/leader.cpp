@@ -6,8 +6,10 @@
 
 #include "base/log.h"
 #include "plan/edit.h"
+#include "resize/lost.h"
 #include "ringshift/diff.h"
 #include "transfer/steps.h"
+#include "transfer/verify.h"
 
 namespace ringshift::resize {
 
@@ -45,7 +47,8 @@ Leader::Leader(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
       lock_revision_(lock_revision),
       may_lead_(std::move(may_lead)),
       connection_name_("rs:" + options.id),
-      members_(connection_name_, options.member_access) {
+      members_(connection_name_, options.member_access),
+      origin_(options.origin_window) {
   const base::TimePoint now = std::chrono::steady_clock::now();
   const topology::Limits defaults;
   key_rate_ = std::make_unique<TokenBucket>(static_cast<double>(defaults.move_keys_per_second), now);
@@ -59,6 +62,7 @@ void Leader::run() {
     if (done || !may_lead_()) continue;
     base::log(LogLevel::warning, "controller: {}; trying again", done.error().message);
     status_.last_error = done.error().message;
+    note_error(done.error().message);
     tell(true);
     static_cast<void>(view_.wait(kAfterError, [this] { return !may_lead_(); }));
   }
@@ -71,6 +75,10 @@ Status Leader::load() {
   topology_.reset();
   topology_revision_ = 0;
   checkpoint_.reset();
+  log_id_.clear();
+  const auto next = coordinator_.get(keys_.next());
+  if (!next) return std::unexpected(next.error());
+  queued_ = next->has_value();
   const auto kv = coordinator_.get(keys_.topology());
   if (!kv) return std::unexpected(kv.error());
   if (const auto status = coordinator_.get(keys_.status()); status && *status) {
@@ -94,6 +102,7 @@ Status Leader::load() {
   if (ours && ours_of == topology_->resize->id && ours->keys_moved > checkpoint_->keys_moved) {
     checkpoint_->keys_moved = ours->keys_moved;
     checkpoint_->bytes_moved = std::max(checkpoint_->bytes_moved, ours->bytes_moved);
+    checkpoint_->keys_verified = std::max(checkpoint_->keys_verified, ours->keys_verified);
     checkpoint_->pairs = ours->pairs;
     checkpoint_->big_keys.insert(ours->big_keys.begin(), ours->big_keys.end());
   }
@@ -110,6 +119,7 @@ Status Leader::tick() {
     if (Status done = handle_request(**request); !done) return done;
   }
   if (topology_ && topology_->resize) return drive();
+  if (topology_ && queued_) return start_next();
   if (topology_) {
     if (Status done = follow_spec(); !done) return done;
   }
@@ -205,14 +215,19 @@ Status Leader::handle_request(const KeyValue& kv) {
   Result<Request> request = parse_request(kv.value);
   if (!request) return answer_request(kv, Request{}, std::unexpected(request.error()));
   if (request->action == Request::Action::start) {
-    const Status started = start(*request);
+    const bool replaces = request->replace && topology_ && topology_->resize;
+    const Status started = replaces ? replace_running(*request) : start(*request, keys_.request());
+    if (started && replaces) return answer_request(kv, *request, {});
     if (started) return {};  // Answered with the topology, in one transaction.
     if (started.error().kind == ErrorKind::stale) return started;
     base::log(LogLevel::warning, "resize refused: {}", started.error().message);
+    note("refused", "start: " + started.error().message, request->by);
     if (!topology_ || !topology_->resize) checkpoint_.reset();  // start() had begun to fill one in.
     return answer_request(kv, *request, started);
   }
-  return answer_request(kv, *request, change_checkpoint(*request));
+  const Status changed = change_checkpoint(*request);
+  if (!changed) note("refused", changed.error().message, request->by);
+  return answer_request(kv, *request, changed);
 }
 
 Status Leader::change_checkpoint(const Request& request) {
@@ -222,33 +237,62 @@ Status Leader::change_checkpoint(const Request& request) {
       checkpoint_->paused = true;
       break;
     case Request::Action::resume:
-      checkpoint_->paused = false;
-      break;
+      status_.last_error.clear();
+      return go_on(request.by);
     case Request::Action::rollback:
-      if (topology_->resize->rollback)
-        return fail(ErrorKind::invalid, "the resize is already being rolled back");
-      checkpoint_->rollback = true;
-      checkpoint_->paused = false;
+      return ask_rollback(request.by);
+    case Request::Action::set_rate:
+      if (request.keys_per_second == 0 && request.bytes_per_second == 0)
+        return fail(ErrorKind::invalid, "set-rate: the rate must be above 0");
+      if (request.keys_per_second != 0) checkpoint_->keys_per_second = request.keys_per_second;
+      if (request.bytes_per_second != 0) checkpoint_->bytes_per_second = request.bytes_per_second;
       break;
-    case Request::Action::set_rate: {
-      if (request.keys_per_second == 0) return fail(ErrorKind::invalid, "set-rate: the rate must be above 0");
-      Topology next = *topology_;
-      next.spec.limits.move_keys_per_second = request.keys_per_second;
-      return publish(std::move(next));
-    }
+    case Request::Action::big_keys:
+      if (Status changed = change_big_keys(request); !changed) return changed;
+      break;
+    case Request::Action::lost:
+      if (Status declared = declare_lost(request); !declared) return declared;
+      break;
     case Request::Action::start:
       break;
   }
   status_.last_error.clear();
-  return save_checkpoint();
+  if (Status saved = save_checkpoint(); !saved) return saved;
+  if (request.action == Request::Action::pause) note("pause", "pauses", request.by);
+  if (request.action == Request::Action::set_rate) {
+    const topology::Limits limits = limits_now();
+    note("rate",
+         fmt::format("at most {} keys/s, {} bytes/s", limits.move_keys_per_second,
+                     limits.move_bytes_per_second),
+         request.by);
+  }
+  return {};
+}
+
+Status Leader::ask_rollback(const std::string& by) {
+  const bool under_way = checkpoint_->rollback || topology_->resize->rollback;
+  if (under_way && !queued_) return fail(ErrorKind::invalid, "the resize is already being rolled back");
+  if (Status back = check_back(*topology_, checkpoint_->lost, checkpoint_->opened); !back) return back;
+  checkpoint_->rollback = true;
+  checkpoint_->paused = false;
+  std::vector<Op> ops = {checkpoint_op()};
+  if (queued_) ops.push_back({Op::Kind::remove, keys_.next(), "", 0});
+  if (Status written = write(std::move(ops)); !written) return written;
+  note("rollback", queued_ ? "rolls back; the resize that was to follow is dropped" : "rolls back", by);
+  queued_ = false;
+  status_.last_error.clear();
+  return {};
 }
 
 Status Leader::check_start(const Request& request) const {
   if (!topology_) return fail(ErrorKind::invalid, "the cluster has no topology yet: apply a spec first");
-  if (topology_->resize) {
-    return fail(ErrorKind::invalid,
-                fmt::format("resize {} is running: wait for it, or 'ringshift resize rollback'",
-                            topology_->resize->id));
+  if (topology_->resize && !request.replace) {
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("resize {} is running: wait for it ('ringshift resize watch'), take it back "
+                    "('ringshift resize rollback'), or have it rolled back and this one started after "
+                    "it, with --replace",
+                    topology_->resize->id));
   }
   if (!request.spec) return fail(ErrorKind::invalid, "the request has no spec");
   const topology::Spec& from = topology_->spec;
@@ -308,47 +352,90 @@ Status Leader::pass_stamps(Topology& now, const std::vector<topology::Member>& m
   return {};
 }
 
-Status Leader::start(const Request& request) {
+// The operator's controls as a resize begins with them; the rest of the checkpoint is empty.
+Result<Checkpoint> Leader::controls_of(const Request& request) {
+  Checkpoint out;
+  const std::vector<double> usual = request.lost.empty() ? kDefaultSteps : finer_steps({}, {});
+  out.steps = request.steps.empty() ? usual : request.steps;
+  if (Status checked = check_steps(out.steps); !checked) return std::unexpected(checked.error());
+  Result<Window> window = make_window(request.at, request.until, unix_now());
+  if (!window) return std::unexpected(window.error());
+  out.window = *window;
+  Result<std::vector<Condition>> conditions = parse_conditions(request.abort_if);
+  if (!conditions) return std::unexpected(conditions.error());
+  out.abort_if = std::move(*conditions);
+  out.soak = request.soak;
+  out.keys_per_second = request.keys_per_second;
+  out.bytes_per_second = request.bytes_per_second;
+  out.allow_foreign = request.allow_foreign;
+  return out;
+}
+
+Status Leader::start(const Request& request, const std::string& consumed) {
   if (Status checked = check_start(request); !checked) return checked;
-  std::vector<double> steps = request.steps.empty() ? kDefaultSteps : request.steps;
-  if (Status checked = check_steps(steps); !checked) return checked;
+  const std::vector<std::string> lost = sorted_ids(request.lost);
+  Result<Checkpoint> controls = controls_of(request);
+  if (!controls) return std::unexpected(controls.error());
   members_.hang_up();  // A member that restarted, or closes idle connections, must not cost the operator a
                        // refusal.
   Topology now = *topology_;
   // A file that says nothing of its placement's table means the one in force, with the fewest changes.
   const Result<topology::Spec> target = plan::successor(topology_->spec, *request.spec);
   if (!target) return std::unexpected(target.error());
-  const std::vector<topology::Member> members = all_members(begin(now, *target, "", {}));
+  if (Status gone = check_lost(request, *target); !gone) return gone;
+  const std::vector<topology::Member> members = without_lost(all_members(begin(now, *target, "", {})), lost);
   if (Status passed = pass_stamps(now, members, request.force); !passed) return passed;
   const std::string id = fmt::format("{}-{}", now.fence.epoch + 1, topology_revision_);
   Topology next = begin(now, *target, id, {});
+  next.resize->lost = lost;
   // As every reader will judge it: a document that they refuse would stop the cluster for good.
   if (const auto readable = topology::parse_topology(topology::to_json(next), "the resize"); !readable) {
     return std::unexpected(readable.error());
   }
   if (Status checked = check_members(next, request.allow_foreign); !checked) return checked;
-  if (Status checked = check_memory(topology_->spec, *target); !checked) return checked;
-  Result<RunIds> run_ids = members_.run_ids(all_members(next));
+  if (Status checked = check_memory(next, *target); !checked) return checked;
+  Result<RunIds> run_ids = members_.run_ids(members);
   if (!run_ids) return std::unexpected(run_ids.error());
   if (Status own = check_one_server_each(*run_ids); !own) return own;
   next.fence.run_ids = std::move(*run_ids);
 
-  checkpoint_.emplace();
-  checkpoint_->steps = std::move(steps);
-  checkpoint_->allow_foreign = request.allow_foreign;
+  checkpoint_ = std::move(*controls);
   checkpoint_->target = *target;
+  if (Status taken = change_big_keys(request); !taken) return taken;
+  if (!request.verify.empty() && !transfer::verify_by_name(request.verify)) {
+    return fail(ErrorKind::invalid,
+                fmt::format("--verify: '{}' is none of counts, sample, all", request.verify));
+  }
+  if (!request.verify.empty()) checkpoint_->verify = request.verify;
+  checkpoint_->lost = lost;
+  checkpoint_->origin_budget = request.origin_budget;
   status_ = ResizeStatus{};
   status_.id = id;
+  abort_watch_ = {};
+  error_noted_.clear();
   pulls_seen_.clear();
   pulled_bytes_seen_.clear();
   count_pulls();
   checkpoint_->keys_moved = checkpoint_->bytes_moved = 0;
   estimate_keys_to_move(topology_->spec, *target);
 
+  if (request.expire) {
+    if (Status measured = measure_before_start(next, request); !measured) return measured;
+  }
+
   // Stamped before anybody is fenced (I4), and with every gate closed.
-  if (Status closed = set_gates(all_members(next), next.fence, Gate::closed); !closed) return closed;
+  if (Status closed = set_gates(members, next.fence, Gate::closed); !closed) return closed;
   std::vector<Op> also = {{Op::Kind::put, keys_.checkpoints() + id, to_json(*checkpoint_), 0},
-                          {Op::Kind::remove, keys_.request(), "", 0}};
+                          {Op::Kind::remove, consumed, "", 0}};
+  std::vector<Op> entry = log_ops_of(
+      id, "accepted",
+      fmt::format("from {} members to {}, {} steps{}{}{}", topology_->spec.members.size(),
+                  target->members.size(), checkpoint_->steps.size(),
+                  checkpoint_->soak.count() == 0 ? "" : ", soak " + duration_text(checkpoint_->soak),
+                  checkpoint_->window.always() ? "" : ", " + to_text(checkpoint_->window),
+                  checkpoint_->abort_if.empty() ? "" : ", abort if " + to_text(checkpoint_->abort_if)),
+      request.by);
+  also.insert(also.end(), entry.begin(), entry.end());
   if (Status published = publish(std::move(next), std::move(also)); !published) {
     return fail(ErrorKind::stale, published.error().message);
   }

@@ -6,15 +6,19 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "coord/coordinator.h"
 #include "coord/keys.h"
+#include "resize/abort_watch.h"
 #include "resize/cluster_view.h"
 #include "resize/controller.h"
+#include "resize/decisions.h"
 #include "resize/members.h"
 #include "resize/mover.h"
+#include "resize/origin.h"
 #include "resize/phases.h"
 #include "resize/status.h"
 
@@ -28,16 +32,21 @@ class Leader {
   void run();
 
  private:
+  static constexpr std::chrono::milliseconds kPausedTick{250};  // How often a resize at rest is looked at.
+
   // leader.cpp: the loop, requests, documents
   Status load();
   Status tick();
   Status create_topology();
   Status follow_spec();
   Status handle_request(const coord::KeyValue& kv);
-  Status start(const Request& request);
+  // `consumed`: the key that holds the request; it goes with the start, in one transaction.
+  Status start(const Request& request, const std::string& consumed);
   Status check_start(const Request& request) const;
+  [[nodiscard]] static Result<Checkpoint> controls_of(const Request& request);
   Status pass_stamps(topology::Topology& now, const std::vector<topology::Member>& members, bool force);
   Status change_checkpoint(const Request& request);
+  Status ask_rollback(const std::string& by);
   Status answer_request(const coord::KeyValue& kv, const Request& request, const Status& answer);
   // Writes the topology and whatever else belongs to it; `stale` when the lock or the topology moved on.
   Status publish(topology::Topology next, std::vector<coord::Op> also = {});
@@ -49,8 +58,9 @@ class Leader {
   // leader_steps.cpp: the phases
   Status drive();
   Status prepare();
+  Status purge_leftovers();
   Status check_members(const topology::Topology& next, bool allow_foreign);
-  Status check_memory(const topology::Spec& from, const topology::Spec& to);
+  Status check_memory(const topology::Topology& next, const topology::Spec& to);
   Status copy_functions();
   Status hold_and_open(topology::Topology held, std::vector<coord::Op> also = {});
   Status set_gates(const std::vector<topology::Member>& members, const topology::Fence& fence, Gate gate);
@@ -58,7 +68,16 @@ class Leader {
   Status await_routers_and_fence();
   Status roll_back();
   Status move();
+  Status end_step();
+  [[nodiscard]] std::string step_name() const;
   Status after_mover(Mover::Outcome outcome, const std::string& error);
+  // leader_mover.cpp: what the mover is told, and what it says
+  [[nodiscard]] Mover::Options mover_options();
+  void steer(Mover& mover, bool now_please = false);
+  void note_progress(const Mover::Progress& progress);
+  Status after_big_keys();
+  [[nodiscard]] bool origin_is_over();
+  Status change_big_keys(const Request& request);
   Status book_progress();
   void save_progress_now_and_then();
   Status switch_read_order();
@@ -69,10 +88,39 @@ class Leader {
   Status trim_history();
   [[nodiscard]] std::vector<topology::Member> destinations() const;
 
+  // leader_lost.cpp
+  Status check_lost(const Request& request, const topology::Spec& target);
+  Status check_gone(const topology::Member& member, bool force);
+  Status declare_lost(const Request& request);
+  Status take_lost();
+  void fence_lost(const std::set<std::string>& allowed);
+  [[nodiscard]] bool origin_rests();
+
+  // leader_expire.cpp
+  Status measure_before_start(const topology::Topology& next, const Request& request);
+  Result<bool> step_expired();
+  Status drop_rest();
+
   // leader_addresses.cpp: members that move to another address while a resize runs, as after a failover
   [[nodiscard]] bool spec_waits() const;
   Result<bool> follow_addresses();  // Whether there was something to follow.
   Status check_successor(const topology::Member& moved);
+
+  // leader_controls.cpp
+  [[nodiscard]] topology::Limits limits_now() const;
+  [[nodiscard]] std::string waits_for() const;
+  [[nodiscard]] bool mover_rests() const;
+  void begin_soak(const topology::Topology& settled);
+  Status go_on(const std::string& by);
+  Result<bool> conditions_broken();
+  Status replace_running(const Request& request);
+  Status start_next();
+  std::vector<coord::Op> log_ops(std::string event, std::string text, std::string by = "");
+  std::vector<coord::Op> log_ops_of(const std::string& id, std::string event, std::string text,
+                                    std::string by = "");
+  void note(std::string event, std::string text, std::string by = "");
+  void note_error(const std::string& message);
+  Status trim_logs();
 
   // leader_status.cpp
   void count_pulls();
@@ -100,7 +148,20 @@ class Leader {
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
   coord::Revision spec_seen_ = 0;  // Of the spec that follow_addresses() looked at last.
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
+  std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
+  std::chrono::steady_clock::time_point misses_seen_at_, steered_at_;
+  bool origin_over_ = false;
+  AbortWatch abort_watch_;
+  bool queued_ = false;  // A start waits under keys_.next().
+  std::string log_id_;   // Whose log log_number_ counts.
+  std::uint64_t log_number_ = 0;
+  std::string error_noted_;
+  std::chrono::steady_clock::time_point step_began_{};
   Members members_;
+  OriginMeter origin_;
+  std::chrono::steady_clock::time_point step_ended_at_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point expiry_seen_at_;  // When this leader first saw the step's wait.
+  std::uint64_t expiry_seen_of_ = 0;                      // Its Checkpoint::expire_slices.
 };
 
 }  // namespace ringshift::resize

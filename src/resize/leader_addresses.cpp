@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "resize/leader.h"
+#include "resize/lost.h"
 #include "transfer/steps.h"
 
 namespace ringshift::resize {
@@ -98,7 +99,7 @@ Result<bool> Leader::follow_addresses() {
       return std::unexpected(published.error());
     return true;
   }
-  Result<RunIds> run_ids = members_.run_ids(all_members(next));
+  Result<RunIds> run_ids = members_.run_ids(living_members(next));
   if (!run_ids) return std::unexpected(run_ids.error());
   const topology::SliceSet active = next.resize->active;
   if (Status held = hold_and_open(hold(next, active, std::move(*run_ids)), also); !held) {

@@ -48,6 +48,7 @@ void Leader::estimate_keys_to_move(const topology::Spec& from, const topology::S
 
 ResizeStatus Leader::current_status() {
   ResizeStatus status = status_;
+  status.queued = queued_;
   if (topology_) status.version = fmt::format("{}.{}", coord::kRegistryEpoch, topology_revision_);
   if (!topology_ || !topology_->resize || !checkpoint_) {
     if (status.state != "finished" && status.state != "failed") status.state = "idle";
@@ -56,9 +57,16 @@ ResizeStatus Leader::current_status() {
   status.keys_moved = checkpoint_->keys_moved + progress_.moved;
   status.bytes_moved = checkpoint_->bytes_moved + progress_.bytes;
   status.keys_to_move = std::max(checkpoint_->keys_to_move, status.keys_moved);
+  status.keys_verified = checkpoint_->keys_verified + progress_.verified;
   status.fences = checkpoint_->fences;
   status.hold_ms_max = checkpoint_->hold_ms_max;
   status.steps = checkpoint_->steps.size();
+  status.lost = checkpoint_->lost;
+  status.origin_budget = checkpoint_->origin_budget;
+  status.mode = checkpoint_->expire ? "expire" : "move";
+  status.keys_without_ttl = checkpoint_->keys_without_ttl;
+  status.keys_without_ttl_examples = checkpoint_->keys_without_ttl_examples;
+  status.keys_dropped = checkpoint_->keys_dropped;
   auto pairs = checkpoint_->pairs;
   for (const auto& [pair, moved] : progress_.pairs) pairs[pair] += moved;
   status.pairs.clear();
@@ -66,14 +74,35 @@ ResizeStatus Leader::current_status() {
   auto big = checkpoint_->big_keys;
   big.insert(progress_.big_keys.begin(), progress_.big_keys.end());
   status.big_keys.assign(big.begin(), big.end());
+  status.window = to_text(checkpoint_->window);
+  status.abort_if = to_text(checkpoint_->abort_if);
+  status.aborted = checkpoint_->aborted;
+  const topology::Limits limits = limits_now();
+  status.rate = limits.move_keys_per_second;
+  status.byte_rate = limits.move_bytes_per_second;
+  if (!checkpoint_->abort_if.empty()) {
+    const RouterFigures& figures = abort_watch_.figures();
+    status.hit_rate = figures.hit_rate;
+    status.p99_ms = figures.p99_ms;
+    status.origin_qps = figures.origin_qps;
+  }
   if (!topology_->resize) return status;
   const topology::Resize& resize = *topology_->resize;
+  const bool expiring = checkpoint_->expire && !resize.rollback && resize.phase == topology::Phase::dual;
+  status.expire_until_ms = expiring ? checkpoint_->expire_until_ms : 0;
   status.id = resize.id;
   status.step = std::min(status.steps, next_step(checkpoint_->steps, resize.done) + 1);
   status.state = checkpoint_->paused                        ? "paused"
                  : checkpoint_->rollback || resize.rollback ? "rolling_back"
                  : checkpoint_->prepared                    ? "running"
                                                             : "preparing";
+  const bool last = status.step == status.steps && resize.phase == topology::Phase::prep &&
+                    topology::count(resize.done) == topology::kSliceCount;
+  const bool waits = checkpoint_->paused || (checkpoint_->prepared && !last);
+  status.waiting = waits ? waits_for() : "";
+  status.waiting_until = status.waiting == "soak"     ? local_time(checkpoint_->soak_until)
+                         : status.waiting == "window" ? local_time(opens_at(checkpoint_->window, unix_now()))
+                                                      : "";
   switch (resize.phase) {
     case topology::Phase::prep:
       status.phase = resize.done.empty() ? "prep" : "new";

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "coord/router_record.h"
 #include "resize/leader.h"
+#include "resize/lost.h"
 #include "ringshift/diff.h"
 #include "ringshift/snapshot.h"
 #include "transfer/faults.h"
@@ -23,31 +24,13 @@ using topology::Topology;
 
 namespace {
 
-constexpr std::chrono::milliseconds kMoverTick{100};
-constexpr std::chrono::milliseconds kStampCheck{1000};
-constexpr std::chrono::milliseconds kPausedTick{250};
-constexpr std::chrono::milliseconds kProgressSave{2000};
+constexpr std::chrono::milliseconds kPaceTick{100};
 constexpr std::chrono::milliseconds kFinalReports{1500};
 constexpr std::size_t kHistoryKept = 200;
-constexpr std::size_t kOpsPerWrite = 100;   // etcd takes 128 in a transaction.
-constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
+constexpr std::size_t kOpsPerWrite = 100;  // etcd takes 128 in a transaction.
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
-  checkpoint.keys_moved += progress.moved;
-  checkpoint.bytes_moved += progress.bytes;
-  for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair] += moved;
-  checkpoint.big_keys.insert(progress.big_keys.begin(), progress.big_keys.end());
-}
-
-// A member that reads its file after a restart, or is a replica until a failover is complete: nothing that a
-// person has to resume.
-bool ends_by_itself(const std::string& error) {
-  return error.find(": LOADING ") != std::string::npos || error.find(": READONLY ") != std::string::npos ||
-         error.find(": MASTERDOWN ") != std::string::npos;
 }
 
 // "7.0.15" as a number that compares: 7000.
@@ -61,7 +44,7 @@ int version_number(const std::string& version) {
 
 std::vector<Member> Leader::destinations() const {
   const topology::Resize& resize = *topology_->resize;
-  return resize.rollback ? topology_->spec.members : resize.members;
+  return without_lost(resize.rollback ? topology_->spec.members : resize.members, resize.lost);
 }
 
 Status Leader::drive() {
@@ -70,29 +53,44 @@ Status Leader::drive() {
   }
   const topology::Resize& resize = *topology_->resize;
   if (checkpoint_->rollback && !resize.rollback) return roll_back();
+  if (checkpoint_->lost != resize.lost) return take_lost();
   if (!checkpoint_->prepared) return prepare();
   tell(false);
+  const Result<bool> broken = conditions_broken();
+  if (!broken) return std::unexpected(broken.error());
+  if (*broken) return {};
   if (resize.phase == Phase::dual) return move();
   if (resize.phase == Phase::hold) {
     // A barrier that was not completed: again, in a new step.
-    Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+    Result<RunIds> run_ids = members_.run_ids(living_members(*topology_));
     if (!run_ids) return std::unexpected(run_ids.error());
     return hold_and_open(hold(*topology_, resize.active, std::move(*run_ids)));
   }
-  if (checkpoint_->paused) {
+  const std::size_t step = next_step(checkpoint_->steps, resize.done);
+  const bool last = resize.rollback || step == checkpoint_->steps.size();
+  if (checkpoint_->paused || (!last && !waits_for().empty())) {
     static_cast<void>(view_.wait(kPausedTick, [this] { return request_waits() || !may_lead_(); }));
     return {};
   }
-  const std::size_t step = next_step(checkpoint_->steps, resize.done);
-  if (resize.rollback || step == checkpoint_->steps.size()) return complete();
-  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  if (last) return complete();
+  if (!origin_rests()) {
+    static_cast<void>(view_.wait(kPaceTick, [this] { return request_waits() || !may_lead_(); }));
+    return {};
+  }
+  Result<RunIds> run_ids = members_.run_ids(living_members(*topology_));
   if (!run_ids) return std::unexpected(run_ids.error());
+  // A member restarted while the resize waited, perhaps for hours: an old dump may have brought leftovers
+  // back.
+  if (*run_ids != topology_->fence.run_ids) {
+    if (Status purged = purge_leftovers(); !purged) return purged;
+  }
+  step_began_ = std::chrono::steady_clock::now();
   return hold_and_open(hold(*topology_, slices_of_step(checkpoint_->steps, step), std::move(*run_ids)));
 }
 
 Status Leader::check_members(const Topology& next, bool allow_foreign) {
   int oldest_destination = 1 << 30, newest_source = 0;
-  for (const Member& member : all_members(next)) {
+  for (const Member& member : living_members(next)) {
     if (Status checked = members_.check(member, allow_foreign); !checked) return checked;
     const Result<std::string> text = members_.info(member, "server", "redis_version");
     if (!text) return std::unexpected(text.error());
@@ -111,14 +109,15 @@ Status Leader::check_members(const Topology& next, bool allow_foreign) {
 }
 
 // What a member will receive, by the sources' memory and the share that leaves them, must fit its maxmemory.
-Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to) {
+Status Leader::check_memory(const Topology& next, const topology::Spec& to) {
+  const topology::Spec& from = next.spec;
   const Result<topology::Diff> diff = topology::diff(from, to);
   const Result<topology::Shares> shares = topology::shares(from);
   if (!diff || !shares) return {};
   std::map<std::string, double> incoming;
   for (const topology::PairShare& pair : diff->pairs) {
     const auto source = std::ranges::find(from.members, pair.from, &Member::id);
-    if (source == from.members.end()) continue;
+    if (source == from.members.end() || is_lost(next, pair.from)) continue;  // The lost bring nothing.
     const double share = shares->shares[static_cast<std::size_t>(source - from.members.begin())];
     const Result<std::string> used = members_.info(*source, "memory", "used_memory_dataset");
     if (!used) return std::unexpected(used.error());
@@ -142,31 +141,44 @@ Status Leader::check_memory(const topology::Spec& from, const topology::Spec& to
   return {};
 }
 
-Status Leader::prepare() {
-  if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
-  transfer::crash_point("prep_fenced");
+// I0: of the slices that have yet to move, NEW must have no key that only B gives it. Safe at any time before
+// their HOLD: until then no router that this epoch has not fenced sends such a key there. Slices that have
+// moved are spared.
+Status Leader::purge_leftovers() {
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
-  for (const Member& member : topology_->resize->members) {
-    const Result<std::uint64_t> purged = members_.purge(member, **snapshot);
+  for (const Member& member : without_lost(topology_->resize->members, topology_->resize->lost)) {
+    const Result<std::uint64_t> purged = members_.purge(member, **snapshot, topology_->resize->done);
     if (!purged) return std::unexpected(purged.error());
     if (*purged != 0) base::log(LogLevel::warning, "member {}: {} leftover keys removed", member.id, *purged);
   }
+  return {};
+}
+
+Status Leader::prepare() {
+  const std::uint64_t fences = checkpoint_->fences;
+  if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+  if (Status purged = purge_leftovers(); !purged) return purged;
   if (Status copied = copy_functions(); !copied) return copied;
   transfer::crash_point("prep_purged");
   checkpoint_->prepared = true;
-  return save_checkpoint();
+  if (Status saved = save_checkpoint(); !saved) return saved;
+  note("phase", fmt::format("prepared: members checked, leftovers purged, {} connections fenced",
+                            checkpoint_->fences - fences));
+  return {};
 }
 
 // New members get the functions that the old ones have. Scripts cannot be listed; clients load them again.
 Status Leader::copy_functions() {
-  const auto dump = members_.call(topology_->spec.members.front(), {"FUNCTION", "DUMP"});
+  const std::vector<Member> sources = without_lost(topology_->spec.members, topology_->resize->lost);
+  if (sources.empty()) return {};
+  const auto dump = members_.call(sources.front(), {"FUNCTION", "DUMP"});
   if (!dump) {
     base::log(LogLevel::info, "functions are not copied: {}", dump.error().message);  // Redis before 7.
     return {};
   }
-  for (const Member& member : topology_->resize->members) {
+  for (const Member& member : destinations()) {
     const auto same = [&](const Member& other) { return other.id == member.id; };
     if (std::ranges::any_of(topology_->spec.members, same)) continue;
     const auto restored = members_.call(member, {"FUNCTION", "RESTORE", dump->text, "REPLACE"});
@@ -189,7 +201,7 @@ Status Leader::open_gates() { return set_gates(destinations(), topology_->fence,
 Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
   const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
-  if (Status closed = set_gates(all_members(held), held.fence, Gate::closed); !closed) return closed;
+  if (Status closed = set_gates(living_members(held), held.fence, Gate::closed); !closed) return closed;
   if (transfer::broken(transfer::Fault::no_hold)) {
     topology_->fence = held.fence;
     std::this_thread::sleep_for(std::chrono::seconds(1));  // Time for a test to hang a router that saw PREP.
@@ -199,6 +211,7 @@ Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   }
   transfer::crash_point("hold_stamped");
   const auto started = std::chrono::steady_clock::now();
+  const std::uint64_t fences = checkpoint_->fences;
   if (Status published = publish(std::move(held), std::move(also)); !published) return published;
   transfer::crash_point("hold_published");
   Status fenced = await_routers_and_fence();
@@ -208,15 +221,24 @@ Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   if (!fenced) {
     if (may_call_off && fenced.error().kind != ErrorKind::stale) {
       if (Status off = publish(call_off(*topology_)); !off) return off;
+      note("phase", "hold called off: " + fenced.error().message);
     }
     return fenced;
   }
   checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
   if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
   transfer::crash_point("dual_published");
-  checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, milliseconds_since(started));
+  const double held_ms = milliseconds_since(started);
+  checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, held_ms);
   if (!checkpoint_->paused) status_.last_error.clear();  // What it was paused for still stands.
-  return save_checkpoint();
+  if (Status saved = save_checkpoint(); !saved) return saved;
+  error_noted_.clear();
+  note("phase", fmt::format("{}: dual for {} of {} slices, after a hold of {:.1f} ms{}", step_name(),
+                            topology::count(topology_->resize->active), topology::kSliceCount, held_ms,
+                            checkpoint_->fences == fences
+                                ? ""
+                                : fmt::format("; {} connections fenced", checkpoint_->fences - fences)));
+  return {};
 }
 
 Status Leader::await_routers_and_fence() {
@@ -246,168 +268,40 @@ Status Leader::await_routers_and_fence() {
   };
   const bool all = view_.wait(options_.fence_timeout, all_there);
   if (!may_lead_()) return fail(ErrorKind::stale, "the lock was lost during a barrier");
+  std::string silent;
   for (const std::string& key : waiting) {
     base::log(
         LogLevel::warning, "router {} did not acknowledge within {} ms: {}", key.substr(prefix.size()),
         options_.fence_timeout.count(),
         topology_->spec.consistency == topology::Consistency::strict ? "fencing it" : "going on without it");
+    silent += (silent.empty() ? "" : ", ") + key.substr(prefix.size());
+  }
+  if (!silent.empty()) {
+    note("fence", fmt::format("no acknowledgement within {} ms: {}", options_.fence_timeout.count(), silent));
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
-  for (const Member& member : all_members(*topology_)) {
+  for (const Member& member : living_members(*topology_)) {
     const Result<std::uint64_t> killed = members_.fence(member, allowed);
     if (!killed) return std::unexpected(killed.error());
     checkpoint_->fences += *killed;
   }
+  if (!waiting.empty()) fence_lost(allowed);
   return {};
 }
 
 Status Leader::roll_back() {
   if (!checkpoint_->opened) {
     base::log(LogLevel::info, "resize {}: dropped before any key moved", topology_->resize->id);
+    note("phase", "dropped before any key moved");
     return complete();
   }
-  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
+  Topology now = *topology_;
+  now.resize->lost = checkpoint_->lost;
+  Result<RunIds> run_ids = members_.run_ids(living_members(now));
   if (!run_ids) return std::unexpected(run_ids.error());
   base::log(LogLevel::info, "resize {}: rolling back", topology_->resize->id);
-  return hold_and_open(begin_rollback(*topology_, std::move(*run_ids)));
-}
-
-// DUAL: the mover works until nothing is left; then the gate closes, and only then NEW is published (I10).
-Status Leader::move() {
-  if (checkpoint_->paused) {
-    static_cast<void>(
-        view_.wait(kPausedTick, [this] { return request_waits() || spec_waits() || !may_lead_(); }));
-    return spec_waits() ? Status{} : check_stamps();
-  }
-  const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
-  auto snapshot = topology::Snapshot::compile(*topology_, version);
-  if (!snapshot) return std::unexpected(snapshot.error());
-  const topology::Limits& limits = topology_->spec.limits;
-  const base::TimePoint now = std::chrono::steady_clock::now();
-  key_rate_->set_rate(static_cast<double>(limits.move_keys_per_second), now);
-  byte_rate_->set_rate(static_cast<double>(limits.move_bytes_per_second), now);
-  auto mover = std::make_unique<Mover>(
-      *snapshot, Mover::Options{connection_name_, limits.move_batch_keys, key_rate_.get(), byte_rate_.get(),
-                                options_.member_access});
-  Result<bool> stamps_good = true;
-  Status read_order;
-  while (!mover->wait(kMoverTick)) {
-    progress_ = mover->progress();
-    tell(false);
-    save_progress_now_and_then();
-    if (stamps_good && *stamps_good) stamps_good = repair_stamps();
-    if (read_order) read_order = switch_read_order();
-    if (request_waits() || spec_waits() || !may_lead_() || !stamps_good || !*stamps_good || !read_order)
-      mover->stop();
-  }
-  const Mover::Outcome outcome = mover->outcome();
-  const std::string error = mover->error();
-  progress_ = mover->progress();
-  mover.reset();  // Its connections are ours by name: it must be gone before any barrier.
-  if (Status saved = book_progress(); !saved) return saved;
-  if (!read_order) return read_order;
-  if (!stamps_good) return std::unexpected(stamps_good.error());
-  if (!*stamps_good) return hold_again();
-  return after_mover(outcome, error);
-}
-
-Status Leader::book_progress() {
-  add(*checkpoint_, progress_);
-  progress_ = {};
-  return save_checkpoint();
-}
-
-// While a mover works, so that the next leader knows what this one moved. Only figures: a failure does not
-// matter.
-void Leader::save_progress_now_and_then() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - progress_saved_at_ < kProgressSave) return;
-  progress_saved_at_ = now;
-  Checkpoint so_far = *checkpoint_;
-  add(so_far, progress_);
-  static_cast<void>(
-      write({{coord::Op::Kind::put, keys_.checkpoints() + topology_->resize->id, to_json(so_far), 0}}));
-}
-
-// Once most of a step's keys have moved, a read asks NEW first, so that most reads still take one round trip.
-Status Leader::switch_read_order() {
-  const topology::Resize& resize = *topology_->resize;
-  if (resize.read_order == topology::ReadOrder::new_first || resize.rollback) return {};
-  const double share = static_cast<double>(topology::count(resize.active)) / topology::kSliceCount;
-  const double expected = static_cast<double>(checkpoint_->keys_to_move) * share;
-  if (expected < kReadOrderKeysMin || static_cast<double>(progress_.moved) < expected / 2) return {};
-  Topology next = *topology_;
-  next.resize->read_order = topology::ReadOrder::new_first;
-  return publish(std::move(next));
-}
-
-Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
-  switch (outcome) {
-    case Mover::Outcome::clean: {
-      transfer::crash_point("mover_clean");
-      const Status closed = set_gates(all_members(*topology_), topology_->fence, Gate::done);
-      if (!closed) return closed;
-      transfer::crash_point("gates_done");
-      const Status published = publish(settle(*topology_));
-      transfer::crash_point("new_published");
-      return published;
-    }
-    case Mover::Outcome::stopped:
-      return {};
-    case Mover::Outcome::gated:
-    case Mover::Outcome::restarted:
-      stamps_checked_at_ = {};
-      return check_stamps();
-    case Mover::Outcome::failed:
-      if (ends_by_itself(error)) return fail(ErrorKind::retryable, error);
-      // A member refuses (for example out of memory). The keys are safe where they are; a person must look.
-      status_.last_error = error + "; paused: mend it, then 'ringshift resize resume'";
-      checkpoint_->paused = true;
-      return save_checkpoint();
-    case Mover::Outcome::unreachable:
-      return fail(ErrorKind::retryable, error);
-  }
-  return {};
-}
-
-// A member that restarted lost its stamp, or brought an old one back from a dump; one that evicts may have
-// lost it, too. Transfers stop there by themselves, and the slices go back through HOLD.
-Status Leader::check_stamps() {
-  const Result<bool> good = repair_stamps();
-  if (!good) return std::unexpected(good.error());
-  return *good ? Status{} : hold_again();
-}
-
-Status Leader::hold_again() {
-  base::log(LogLevel::warning, "a member restarted, or lost its stamp, during the resize: back through HOLD");
-  Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
-  if (!run_ids) return std::unexpected(run_ids.error());
-  return hold_and_open(hold(*topology_, topology_->resize->active, std::move(*run_ids)));
-}
-
-// False when a member restarted or lost its stamp: to open a gate where nothing says that the step is not
-// over would let a late RESTORE in after NEW (I10). Only a gate that is closed is opened again. At most once
-// a second.
-Result<bool> Leader::repair_stamps() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - stamps_checked_at_ < kStampCheck) return true;
-  stamps_checked_at_ = now;
-  const Result<RunIds> run_ids = members_.run_ids(all_members(*topology_));
-  if (!run_ids) return std::unexpected(run_ids.error());
-  if (*run_ids != topology_->fence.run_ids) return false;
-  for (const Member& member : destinations()) {
-    const Result<std::string> stamp = members_.stamp(member);
-    if (!stamp) return std::unexpected(stamp.error());
-    if (*stamp == transfer::open_stamp(topology_->fence, member.id)) continue;
-    // A leader died between closing the gates and publishing NEW: nothing is left to move.
-    if (*stamp == transfer::done_stamp(topology_->fence, member.id)) continue;
-    if (*stamp != transfer::closed_stamp(topology_->fence, member.id)) return false;
-    base::log(LogLevel::warning, "member {}: stamp '{}' set again", member.id, *stamp);
-    if (Status set = members_.set_stamp(member, topology_->fence, Gate::open); !set) {
-      return std::unexpected(set.error());
-    }
-  }
-  return true;
+  step_began_ = std::chrono::steady_clock::now();
+  return hold_and_open(begin_rollback(now, std::move(*run_ids)));
 }
 
 Status Leader::complete() {
@@ -418,6 +312,11 @@ Status Leader::complete() {
   if (!rolled_back) last.spec.retired = checkpoint_->target.retired;
   // The operator's spec follows, so that the next `topology apply` starts from what is.
   if (!rolled_back) also.push_back({coord::Op::Kind::put, keys_.spec(), topology::to_json(last.spec), 0});
+  std::vector<coord::Op> told =
+      log_ops("end", fmt::format("{}: {} keys, {} bytes moved; longest hold {:.1f} ms, {} connections fenced",
+                                 rolled_back ? "rolled back" : "finished", checkpoint_->keys_moved,
+                                 checkpoint_->bytes_moved, checkpoint_->hold_ms_max, checkpoint_->fences));
+  also.insert(also.end(), told.begin(), told.end());
   transfer::crash_point("finishing");
   if (Status published = publish(std::move(last), std::move(also)); !published) return published;
   transfer::crash_point("finished");
@@ -441,6 +340,7 @@ Status Leader::complete() {
   members_.hang_up();  // Members that left are not ours any more.
   base::log(LogLevel::info, "resize {}: {}", id, rolled_back ? "rolled back" : "finished");
   tell(true);
+  if (Status trimmed = trim_logs(); !trimmed) return trimmed;
   return trim_history();
 }
 

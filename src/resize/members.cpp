@@ -231,7 +231,8 @@ Status Members::check(const Member& member, bool allow_foreign) {
   return {};
 }
 
-Result<std::uint64_t> Members::purge(const Member& member, const topology::Snapshot& snapshot) {
+Result<std::uint64_t> Members::purge(const Member& member, const topology::Snapshot& snapshot,
+                                     const topology::SliceSet& spared) {
   const topology::MemberIndex self = snapshot.index_of(member.id);
   std::uint64_t purged = 0;
   std::string cursor = "0";
@@ -244,6 +245,7 @@ Result<std::uint64_t> Members::purge(const Member& member, const topology::Snaps
     std::vector<std::string_view> leftovers = {"UNLINK"};
     for (const Value& key : page->items[1].items) {
       if (key.text.starts_with(transfer::kReservedPrefix)) continue;
+      if (topology::contains(spared, snapshot.slice(key.text))) continue;
       if (snapshot.owner_after(key.text) == self && snapshot.owner_before(key.text) != self)
         leftovers.push_back(key.text);
     }

@@ -56,9 +56,11 @@ class Members {
 
   // REQUIRES for a forward resize: checks what PREP checks (RESIZE.md), naming the member and the fix.
   [[nodiscard]] Status check(const topology::Member& member, bool allow_foreign);
-  // Removes from `member` the keys that the target gives to it and the present topology does not (I0).
+  // Removes from `member` the keys that the target gives to it and the present topology does not (I0),
+  // but for those of the `spared` slices.
   [[nodiscard]] Result<std::uint64_t> purge(const topology::Member& member,
-                                            const topology::Snapshot& snapshot);
+                                            const topology::Snapshot& snapshot,
+                                            const topology::SliceSet& spared = {});
 
  private:
   struct Connection {

@@ -80,12 +80,22 @@ void read_own_options(Reader& reader, const Node& node, const std::string& path,
 
 Limits read_limits(Reader& reader, const Node& node, const std::string& path) {
   Limits limits;
-  if (!reader.map(node, path, {"move_keys_per_second", "move_bytes_per_second", "move_batch_keys"})) {
+  if (!reader.map(node, path,
+                  {"move_keys_per_second", "move_bytes_per_second", "move_batch_keys",
+                   "move_batches_in_flight", "move_batches_in_all", "move_memory_bytes", "move_latency_ms",
+                   "origin_misses_per_second", "big_key_bytes"})) {
     return limits;
   }
   reader.whole(node, path, "move_keys_per_second", ~std::uint64_t{0} >> 1, limits.move_keys_per_second);
   reader.bytes(node, path, "move_bytes_per_second", limits.move_bytes_per_second);
   reader.whole(node, path, "move_batch_keys", limits.move_batch_keys);
+  reader.whole(node, path, "move_batches_in_flight", limits.move_batches_in_flight);
+  reader.whole(node, path, "move_batches_in_all", limits.move_batches_in_all);
+  reader.bytes(node, path, "move_memory_bytes", limits.move_memory_bytes);
+  reader.whole(node, path, "move_latency_ms", limits.move_latency_ms);
+  reader.whole(node, path, "origin_misses_per_second", ~std::uint64_t{0} >> 1,
+               limits.origin_misses_per_second);
+  reader.bytes(node, path, "big_key_bytes", limits.big_key_bytes);
   return limits;
 }
 

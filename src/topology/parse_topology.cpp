@@ -45,8 +45,9 @@ Fence read_fence(Reader& reader, const Node& node) {
 Resize read_resize(Reader& reader, const Node& node) {
   Resize resize;
   const std::string path = "resize";
-  if (!reader.map(node, path,
-                  {"id", "placement", "members", "rollback", "phase", "read_order", "done", "active"})) {
+  if (!reader.map(
+          node, path,
+          {"id", "placement", "members", "rollback", "phase", "read_order", "done", "active", "lost"})) {
     return resize;
   }
   for (const std::string_view name : {"placement", "members", "phase"}) {
@@ -66,6 +67,10 @@ Resize read_resize(Reader& reader, const Node& node) {
   }
   if (const Node* done = node.find("done")) resize.done = read_slices(reader, *done, "resize.done");
   if (const Node* active = node.find("active")) resize.active = read_slices(reader, *active, "resize.active");
+  if (const Node* lost = node.find("lost"); lost != nullptr && reader.list(*lost, "resize.lost")) {
+    for (std::size_t i = 0; i < lost->items.size() && !reader.failed(); ++i)
+      resize.lost.push_back(reader.scalar(lost->items[i], at("resize.lost", i)));
+  }
   return resize;
 }
 

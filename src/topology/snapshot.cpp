@@ -66,6 +66,10 @@ Route Snapshot::Impl::route_in_resize(std::string_view key) const noexcept {
     case Phase::hold:
       return {destination, source, KeyState::hold};
     case Phase::dual:
+      // Nothing will ever be read from a lost source again, and what it has is never looked at: past HOLD the
+      // key is its destination's, as if the source had said "absent" (I8: no claim can be there, for no
+      // transfer of this step has begun).
+      if (!lost.empty() && lost[source] != 0) return settled(destination);
       return {destination, source, KeyState::dual};
   }
   return settled(source);
@@ -108,6 +112,8 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(Topology topology, Ver
     if (!impl->slice_tag.enabled()) impl->slice_tag = impl->after->tag();
     impl->rollback = resize.rollback;
     impl->phase = resize.phase;
+    if (!resize.lost.empty()) impl->lost.resize(impl->members.size());
+    for (const std::string& id : resize.lost) impl->lost[index_of(id)] = 1;
     for (std::uint32_t slice = 0; slice < kSliceCount; ++slice) {
       if (contains(resize.done, slice)) impl->slices[slice] = Impl::SliceState::after;
       if (contains(resize.active, slice)) impl->slices[slice] = Impl::SliceState::active;

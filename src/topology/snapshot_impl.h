@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "ringshift/snapshot.h"
 #include "topology/compile.h"
@@ -44,7 +45,8 @@ struct Snapshot::Impl {
   Lifecycle lifecycle;
   hashing::HashTag slice_tag;
   std::array<SliceState, kSliceCount> slices{};
-  bool plain = false;                           // No resize and no factors: one hash and one lookup.
+  std::vector<std::uint8_t> lost;  // By member: whether it does not come back. Empty when none is.
+  bool plain = false;              // No resize and no factors: one hash and one lookup.
   const placement::Ring* plain_ring = nullptr;  // Plain, and a ring of XXH3: `before`'s own.
   hashing::HashTag plain_tag;
   bool rollback = false;

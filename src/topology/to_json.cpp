@@ -97,6 +97,25 @@ const char* name(Phase phase) {
   return "?";
 }
 
+// What came later is left out where it is as by default: older programs refuse names that they do not know,
+// and digests stay as they were.
+json of(const Limits& limits) {
+  json out = {{"move_keys_per_second", limits.move_keys_per_second},
+              {"move_bytes_per_second", limits.move_bytes_per_second},
+              {"move_batch_keys", limits.move_batch_keys}};
+  const Limits usual;
+  const auto add = [&](const char* name, auto value, auto fallback) {
+    if (value != fallback) out[name] = value;
+  };
+  add("move_batches_in_flight", limits.move_batches_in_flight, usual.move_batches_in_flight);
+  add("move_batches_in_all", limits.move_batches_in_all, usual.move_batches_in_all);
+  add("move_memory_bytes", limits.move_memory_bytes, usual.move_memory_bytes);
+  add("move_latency_ms", limits.move_latency_ms, usual.move_latency_ms);
+  add("origin_misses_per_second", limits.origin_misses_per_second, usual.origin_misses_per_second);
+  add("big_key_bytes", limits.big_key_bytes, usual.big_key_bytes);
+  return out;
+}
+
 json of(const Spec& spec) {
   json out = {{"cluster", spec.cluster},
               {"protocol", spec.protocol == Protocol::redis ? "redis" : "memcached"},
@@ -104,10 +123,7 @@ json of(const Spec& spec) {
               {"consistency", name(spec.consistency)},
               {"members", of(spec.members)},
               {"retired", spec.retired},
-              {"limits",
-               {{"move_keys_per_second", spec.limits.move_keys_per_second},
-                {"move_bytes_per_second", spec.limits.move_bytes_per_second},
-                {"move_batch_keys", spec.limits.move_batch_keys}}}};
+              {"limits", of(spec.limits)}};
   // One is left out, so that the digests of specs that do not name it stay as they were.
   if (spec.databases != 1) out["databases"] = spec.databases;
   return out;
@@ -120,14 +136,17 @@ json of(const SliceSet& set) {
 }
 
 json of(const Resize& resize) {
-  return {{"id", resize.id},
-          {"placement", of(resize.placement)},
-          {"members", of(resize.members)},
-          {"rollback", resize.rollback},
-          {"phase", name(resize.phase)},
-          {"read_order", resize.read_order == ReadOrder::old_first ? "old_first" : "new_first"},
-          {"done", of(resize.done)},
-          {"active", of(resize.active)}};
+  json out = {{"id", resize.id},
+              {"placement", of(resize.placement)},
+              {"members", of(resize.members)},
+              {"rollback", resize.rollback},
+              {"phase", name(resize.phase)},
+              {"read_order", resize.read_order == ReadOrder::old_first ? "old_first" : "new_first"},
+              {"done", of(resize.done)},
+              {"active", of(resize.active)}};
+  // Left out where nobody is lost: routers from before the field obey all other resizes, and refuse this one.
+  if (!resize.lost.empty()) out["lost"] = resize.lost;
+  return out;
 }
 
 // A value made by a program may hold any bytes: broken UTF-8 is replaced rather than thrown about.

@@ -276,10 +276,14 @@ Found check_spec_at(const Spec& spec, const std::string& base) {
   if (Found found = check_retired(spec.retired, spec.members, join(base, "members"), join(base, "retired")))
     return found;
   const Limits& limits = spec.limits;
-  const std::array<std::pair<const char*, std::uint64_t>, 3> each{
+  const std::array<std::pair<const char*, std::uint64_t>, 7> each{
       {{"move_keys_per_second", limits.move_keys_per_second},
        {"move_bytes_per_second", limits.move_bytes_per_second},
-       {"move_batch_keys", limits.move_batch_keys}}};
+       {"move_batch_keys", limits.move_batch_keys},
+       {"move_batches_in_flight", limits.move_batches_in_flight},
+       {"move_batches_in_all", limits.move_batches_in_all},
+       {"move_memory_bytes", limits.move_memory_bytes},
+       {"big_key_bytes", limits.big_key_bytes}}};
   for (const auto& [name, value] : each) {
     if (value == 0) {
       return Problem{join(join(base, "limits"), name),
@@ -291,6 +295,12 @@ Found check_spec_at(const Spec& spec, const std::string& base) {
     return Problem{join(join(base, "limits"), "move_batch_keys"),
                    fmt::format("{} is more than {}: a batch blocks its servers while it moves",
                                limits.move_batch_keys, kMaxBatch)};
+  }
+  constexpr std::uint32_t kMaxInFlight = 16;
+  if (limits.move_batches_in_flight > kMaxInFlight) {
+    return Problem{join(join(base, "limits"), "move_batches_in_flight"),
+                   fmt::format("{} is more than {}: one thread of a server gains nothing from so many",
+                               limits.move_batches_in_flight, kMaxInFlight)};
   }
   return {};
 }
@@ -309,6 +319,22 @@ Found check_slices(const SliceSet& set, const std::string& path) {
                                  begin, end)};
     }
     previous_end = end;
+  }
+  return {};
+}
+
+// Sorted, so that equal topologies have equal digests.
+Found check_lost(const Topology& topology) {
+  const std::vector<std::string>& lost = topology.resize->lost;
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    const std::string path = at("resize.lost", i);
+    const auto is_it = [&](const Member& member) { return member.id == lost[i]; };
+    if (std::ranges::none_of(topology.spec.members, is_it) &&
+        std::ranges::none_of(topology.resize->members, is_it))
+      return Problem{path, fmt::format("{} is a member neither before nor after the resize", shown(lost[i]))};
+    if (i != 0 && lost[i] <= lost[i - 1])
+      return Problem{path, fmt::format("{} does not come after {}: the ids are sorted, each once",
+                                       shown(lost[i]), shown(lost[i - 1]))};
   }
   return {};
 }
@@ -348,7 +374,7 @@ Found check_resize(const Topology& topology) {
   if (count(unite(resize.done, resize.active)) != count(resize.done) + count(resize.active)) {
     return Problem{"resize.active", "a slice is in done too: it is either under way or over"};
   }
-  return {};
+  return check_lost(topology);
 }
 
 Found check_factors(const Topology& topology) {

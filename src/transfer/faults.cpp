@@ -13,8 +13,12 @@
 namespace ringshift::transfer {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"no_hold", "write_without_pull", "restore_without_token",
-                                                    "no_seal_after_busy", "compare_and_delete_seal"};
+constexpr std::array<std::string_view, 6> kNames = {"no_hold",
+                                                    "write_without_pull",
+                                                    "restore_without_token",
+                                                    "no_seal_after_busy",
+                                                    "compare_and_delete_seal",
+                                                    "wrong_copy"};
 
 // A misspelt switch would make a test pass for the wrong reason, so it ends the process.
 std::uint32_t from_environment() {

@@ -13,6 +13,7 @@ enum class Fault : std::uint8_t {
   restore_without_token,    // RESTORE does not look at the claim.
   no_seal_after_busy,       // A pull that found the key on NEW counts without a seal.
   compare_and_delete_seal,  // The seal removes only the claim of its own token.
+  wrong_copy,               // The mover's copies are not what their originals are.
 };
 
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)

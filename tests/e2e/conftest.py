@@ -3,7 +3,7 @@ is gone when the test is; logs are shown when a test fails.
 
 RINGSHIFT_BIN        the program under test (build/release/bin/ringshift)
 RINGSHIFT_BIN_DEBUG  a build with the switches that break the protocol (build/debug/bin/ringshift)
-RINGSHIFT_HISTORY    the history checker (build/debug/bin/history_run)
+RINGSHIFT_HISTORY    the one whose `check` judges histories (RINGSHIFT_BIN)
 """
 import subprocess
 import sys
@@ -19,7 +19,7 @@ CLIENTS = Path(__file__).parent / "clients"
 
 
 def pytest_configure(config):
-    for path in (harness.RINGSHIFT, harness.HISTORY_RUN):
+    for path in (harness.RINGSHIFT, harness.CHECKER):
         if not path.exists():
             raise pytest.UsageError(f"{path} is not built; build it, or name another by "
                                     "RINGSHIFT_BIN or RINGSHIFT_HISTORY")

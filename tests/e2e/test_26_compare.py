@@ -228,7 +228,9 @@ def _umask():
 def test_interrupted_leaves_no_file(tmp_path):
     page = tmp_path / "out.html"
     process = subprocess.Popen([str(RINGSHIFT), "compare", "--keys", "5000000", "--html", str(page)],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               # Where the tests run in the background, a shell may have switched it off.
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         time.sleep(0.3)
         assert process.poll() is None, "still at work"

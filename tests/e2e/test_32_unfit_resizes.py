@@ -65,7 +65,7 @@ def test_members_that_a_lost_registry_marked(cluster, make_cluster):
     assert "registry was lost" in refused.stderr, refused
     for member in heir.members:
         member.hang_up()
-    heir.cli("resize", "start", "--spec", equal, "--force", "--wait", check=0, timeout=60)
+    heir.cli("resize", "start", "--spec", equal, "--force", "--yes", "--wait", check=0, timeout=60)
     heir.assert_placed(equal)
     heir.assert_filled(written)
 

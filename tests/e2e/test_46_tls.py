@@ -1,6 +1,7 @@
 """TLS and passwords, end to end: real clients over TLS, members with TLS and a password, a resize of such members under
 load, and certificates that change while clients are served."""
 import os
+import random
 import socket
 import ssl
 import subprocess
@@ -204,6 +205,23 @@ def test_resize_of_tls_members_with_a_password(secured, ca):
         assert PASSWORD not in process.tail(100000)
         with open(f"/proc/{process.pid}/cmdline") as file:
             assert PASSWORD not in file.read()
+
+
+def test_large_values_of_tls_members(secured, ca):
+    """In pieces both ways, TLS towards the member and, the second time, towards the client as well."""
+    plain = secured.client()
+    over_tls = tls_client(ca, tls_port(secured.proxies[0]))
+    for number, size in enumerate((1 << 20, (5 << 20) + 1, 40_000_003)):
+        value = random.Random(size).randbytes(size)
+        for written, read in ((plain, over_tls), (over_tls, plain)):
+            key = f"large:{number}:{written is plain}"
+            pipe = written.pipeline(transaction=False)
+            pipe.set(key, value).strlen(key).set("small", number)
+            assert pipe.execute() == [True, size, True]
+            pipe = read.pipeline(transaction=False)
+            pipe.get("small").get(key).get("small")
+            small = str(number).encode()
+            assert pipe.execute() == [small, value, small]
 
 
 def test_a_resize_needs_the_password(secured):

@@ -13,6 +13,7 @@ from harness.cluster import RINGSHIFT_DEBUG
 from harness.process import wait_until
 
 ATTEMPTS = 4
+FOUR = ["--types", "register,counter,hash,expiry"]  # Fewer types: more clients meet on each key.
 # Switch -> the test program that catches it, in a test whose name has the switch in it.
 CAUGHT_BY_DETERMINISTIC_TESTS = {
     "no_hold": "unit_resize",
@@ -28,7 +29,7 @@ def grow_under_chaos(cluster, dice):
     """One growth with a hot load and a proxy that hangs at the wrong moments. The load's judgement."""
     cluster.add_member()
     spec = cluster.write_spec()
-    with cluster.history(rate=9000, keys=40, clients=16, settle=0.8) as load:
+    with cluster.history(rate=9000, keys=40, clients=16, settle=0.8, options=FOUR) as load:
         cluster.resize_start(spec, wait=False, steps="50,100")
         for _ in range(4):
             time.sleep(dice.uniform(0, 0.15))
@@ -47,7 +48,7 @@ def grow_behind_a_hanging_proxy(cluster, dice):
     cluster.add_member()
     cluster.add_member()
     spec = cluster.write_spec()
-    with cluster.history(rate=9000, keys=40, clients=64, settle=0.8) as load:
+    with cluster.history(rate=9000, keys=40, clients=64, settle=0.8, options=FOUR) as load:
         proxy = dice.choice(cluster.proxies)
         seen = proxy.errors().count("info topology ")
         cluster.resize_start(spec, wait=False, steps="100")

@@ -1,12 +1,12 @@
 // The search against brute force: on small random histories, right and wrong, both must agree.
-#include "tests/history/linearizable.h"
+#include "check/linearizable.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-namespace ringshift::history {
+namespace ringshift::check {
 namespace {
 
 // Every order of every subset that contains all certain steps. Exponential; the definition itself.
@@ -130,4 +130,4 @@ TEST(Linearizable, SaysInconclusiveAtItsBound) {
 }
 
 }  // namespace
-}  // namespace ringshift::history
+}  // namespace ringshift::check

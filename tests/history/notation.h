@@ -4,30 +4,50 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "tests/history/operation.h"
+#include "check/operation.h"
 
-namespace ringshift::history {
+namespace ringshift::check {
 
 inline Operation parse_operation(Kind kind, const std::string& line) {
-  static const std::map<std::string, Verb> kVerbs = {
-      {"SET", Verb::set},         {"SETNX", Verb::set_nx},    {"GET", Verb::get},
-      {"GETSET", Verb::getset},   {"DEL", Verb::del},         {"EXISTS", Verb::exists},
-      {"INCR", Verb::incr},       {"HSET", Verb::hset},       {"HGET", Verb::hget},
-      {"HDEL", Verb::hdel},       {"HGETALL", Verb::hgetall}, {"SETPX", Verb::set_px},
-      {"PEXPIRE", Verb::pexpire}, {"PTTL", Verb::pttl}};
+  static const std::map<std::string, Verb> kVerbsByName = {{"SET", Verb::set},
+                                                           {"SETNX", Verb::set_nx},
+                                                           {"GET", Verb::get},
+                                                           {"GETSET", Verb::getset},
+                                                           {"DEL", Verb::del},
+                                                           {"EXISTS", Verb::exists},
+                                                           {"INCR", Verb::incr},
+                                                           {"HSET", Verb::hset},
+                                                           {"HGET", Verb::hget},
+                                                           {"HDEL", Verb::hdel},
+                                                           {"HGETALL", Verb::hgetall},
+                                                           {"SETPX", Verb::set_px},
+                                                           {"PEXPIRE", Verb::pexpire},
+                                                           {"PTTL", Verb::pttl},
+                                                           {"RPUSH", Verb::rpush},
+                                                           {"LLEN", Verb::llen},
+                                                           {"SADD", Verb::sadd},
+                                                           {"SREM", Verb::srem},
+                                                           {"SISMEMBER", Verb::sismember},
+                                                           {"SMEMBERS", Verb::smembers},
+                                                           {"ZADD", Verb::zadd},
+                                                           {"ZREM", Verb::zrem},
+                                                           {"ZSCORE", Verb::zscore},
+                                                           {"XADD", Verb::xadd},
+                                                           {"XLEN", Verb::xlen}};
   Operation op;
   op.kind = kind;
   op.key = "k";
   std::istringstream in(line);
   std::string interval, verb, word;
   in >> op.client >> interval >> verb;
-  if (!kVerbs.contains(verb)) ADD_FAILURE() << "no such verb in: " << line;
-  op.verb = kVerbs.at(verb);
+  if (!kVerbsByName.contains(verb)) ADD_FAILURE() << "no such verb in: " << line;
+  op.verb = kVerbsByName.at(verb);
   const auto dots = interval.find("..");
   op.invoked = static_cast<std::int64_t>(std::stod(interval.substr(0, dots)) * 1e6);
   const std::string end = interval.substr(dots + 2);
@@ -39,6 +59,12 @@ inline Operation parse_operation(Kind kind, const std::string& line) {
     case Verb::hset:
     case Verb::hget:
     case Verb::hdel:
+    case Verb::sadd:
+    case Verb::srem:
+    case Verb::sismember:
+    case Verb::zadd:
+    case Verb::zrem:
+    case Verb::zscore:
       in >> op.field;
       break;
     default:
@@ -50,6 +76,7 @@ inline Operation parse_operation(Kind kind, const std::string& line) {
     case Verb::getset:
     case Verb::hset:
     case Verb::set_px:
+    case Verb::zadd:
       in >> op.value;
       break;
     default:
@@ -58,11 +85,12 @@ inline Operation parse_operation(Kind kind, const std::string& line) {
   if (op.verb == Verb::set_px || op.verb == Verb::pexpire) in >> op.ttl_ms;
   if (!(in >> word)) {
     op.text = "OK";
-  } else if (op.verb == Verb::hgetall) {
+  } else if (op.verb == Verb::hgetall || op.verb == Verb::smembers) {
     std::istringstream fields(word);
     for (std::string field; std::getline(fields, field, ',');) {
       if (field == "none") continue;
-      op.fields.emplace_back(field.substr(0, field.find('=')), field.substr(field.find('=') + 1));
+      const auto equals = std::min(field.find('='), field.size());
+      op.fields.emplace_back(field.substr(0, equals), field.substr(std::min(equals + 1, field.size())));
     }
   } else if (word != "nil") {
     op.text = word;
@@ -80,4 +108,4 @@ inline History parse_history(Kind kind, const std::vector<std::string>& lines) {
   return history;
 }
 
-}  // namespace ringshift::history
+}  // namespace ringshift::check

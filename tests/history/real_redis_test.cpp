@@ -14,11 +14,14 @@
 #include <random>
 #include <thread>
 
-#include "tests/history/check.h"
-#include "tests/history/report.h"
-#include "tests/history/workload.h"
+#include "backend/sync_client.h"
+#include "check/judge.h"
+#include "check/key_remover.h"
+#include "check/live_judge.h"
+#include "check/report.h"
+#include "check/workload.h"
 
-namespace ringshift::history {
+namespace ringshift::check {
 namespace {
 
 using protocol::resp::Value;
@@ -38,8 +41,8 @@ std::uint16_t free_port() {
 class RealRedis : public testing::Test {
  protected:
   void SetUp() override {
-    address_ = {"127.0.0.1", free_port()};
-    const std::string port = std::to_string(address_.port);
+    const std::string port = std::to_string(free_port());
+    address_ = "127.0.0.1:" + port;
     process_ = ::fork();
     if (process_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -48,9 +51,8 @@ class RealRedis : public testing::Test {
                "--loglevel", "warning", "--dir", "/tmp", nullptr);
       ::_exit(127);
     }
-    Client probe(std::chrono::milliseconds(1000));
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!probe.connect(address_)) {
+    while (!backend::SyncClient::connect(address_)) {
       ASSERT_LT(std::chrono::steady_clock::now(), end) << "redis-server does not start";
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -68,10 +70,10 @@ class RealRedis : public testing::Test {
 
   Judgement run() {
     history_ = run_workload(options_);
-    return check(history_);
+    return judge(history_);
   }
 
-  Address address_;
+  std::string address_;
   pid_t process_ = -1;
   WorkloadOptions options_;
   History history_;
@@ -79,8 +81,8 @@ class RealRedis : public testing::Test {
 
 TEST_F(RealRedis, IsLinearizable) {
   const Judgement result = run();
-  EXPECT_TRUE(result.clean()) << to_text(result, history_, options_.seed);
-  EXPECT_EQ(result.errors, 0U);
+  EXPECT_TRUE(result.clean()) << to_text(result, info_of(history_, options_.seed));
+  EXPECT_EQ(history_.errors, 0U);
   EXPECT_EQ(result.unknown, 0U);
   EXPECT_GT(result.operations, 2000U);
 }
@@ -98,9 +100,40 @@ TEST_F(RealRedis, StaysCleanWhenItDiesAndKeysOfUnknownFateRemain) {
     }
   });
   const Judgement result = run();
-  EXPECT_TRUE(result.clean()) << to_text(result, history_, options_.seed);
+  EXPECT_TRUE(result.clean()) << to_text(result, info_of(history_, options_.seed));
   EXPECT_GT(result.unknown, 10U);
   EXPECT_GT(history_.reconnects, 10U);
+}
+
+TEST_F(RealRedis, EveryKindIsCheckedAndLongValuesToTheirLastByte) {
+  options_.max_value = 200'000;
+  const Judgement result = run();
+  EXPECT_TRUE(result.clean()) << to_text(result, info_of(history_, options_.seed));
+  for (const std::uint64_t operations : result.by_kind) EXPECT_GT(operations, 50U);
+}
+
+TEST_F(RealRedis, JudgesWhileItRunsAndRemovesItsKeys) {
+  options_.prefix = "mine:";
+  KeyRemover remover(options_.proxies, nullptr);
+  LiveJudge judge({}, [&](const std::vector<Operation>& operations) {
+    remover.add(operations.front().key, /*again=*/false);
+  });
+  options_.done = [&](std::vector<Operation> operations) { judge.take(std::move(operations)); };
+  EXPECT_TRUE(run_workload(options_).operations.empty());
+  const Judgement result = judge.finish();
+  EXPECT_TRUE(result.clean());
+  EXPECT_GT(result.operations, 2000U);
+  EXPECT_EQ(remover.finish(std::chrono::seconds(20)), 0U);
+  auto client = backend::SyncClient::connect(address_);
+  ASSERT_TRUE(client);
+  EXPECT_EQ((*client)->call({"DBSIZE"})->integer, 0);
+}
+
+TEST_F(RealRedis, KeysThatCannotBeRemovedAreCounted) {
+  KeyRemover remover({"127.0.0.1:1"}, nullptr);
+  remover.add("a", false);
+  remover.add("b", true);
+  EXPECT_EQ(remover.finish(std::chrono::milliseconds(300)), 3U);
 }
 
 // What each key held before its last acknowledged write.
@@ -134,7 +167,7 @@ TEST_F(RealRedis, AClientThatReadsOldValuesIsCaught) {
     return Value{.type = Value::Type::bulk, .text = old, .integer = 0, .items = {}};
   };
   const Judgement result = run();
-  EXPECT_GT(result.stale_reads + result.resurrected, 0U) << to_text(result, history_, options_.seed);
+  EXPECT_GT(result.stale_reads + result.resurrected, 0U) << to_text(result, info_of(history_, options_.seed));
 }
 
 struct Lie {
@@ -148,6 +181,8 @@ class Liar : public RealRedis, public testing::WithParamInterface<Lie> {};
 
 TEST_P(Liar, IsCaught) {
   std::atomic<int> calls = 0, lies = 0;
+  options_.kinds = {GetParam().kind};
+  options_.duration = std::chrono::milliseconds(800);
   options_.tamper = [&](const Operation& op) -> std::optional<Value> {
     if (op.kind != GetParam().kind || op.verb != GetParam().verb || ++calls % 20 != 0) return std::nullopt;
     ++lies;
@@ -155,7 +190,8 @@ TEST_P(Liar, IsCaught) {
   };
   const Judgement result = run();
   EXPECT_GT(lies, 0);
-  EXPECT_FALSE(result.clean()) << GetParam().what << "\n" << to_text(result, history_, options_.seed);
+  EXPECT_FALSE(result.clean()) << GetParam().what << "\n"
+                               << to_text(result, info_of(history_, options_.seed));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -175,7 +211,13 @@ INSTANTIATE_TEST_SUITE_P(
         Lie{"a hash without its fields", Kind::hash, Verb::hgetall, {Value::Type::array, "", 0, {}}},
         Lie{"a field that is gone", Kind::hash, Verb::hget, {}},
         Lie{"a time to live that is gone", Kind::expiry, Verb::pttl, {Value::Type::integer, "", -1, {}}},
+        Lie{"an element that did not arrive", Kind::list, Verb::rpush, {Value::Type::integer, "", 1, {}}},
+        Lie{"a list that is gone", Kind::list, Verb::llen, {Value::Type::integer, "", 0, {}}},
+        Lie{"a member that is gone", Kind::set, Verb::smembers, {Value::Type::array, "", 0, {}}},
+        Lie{"a member that was there", Kind::set, Verb::sadd, {Value::Type::integer, "", 1, {}}},
+        Lie{"a score that is gone", Kind::zset, Verb::zscore, {}},
+        Lie{"a stream that is gone", Kind::stream, Verb::xlen, {Value::Type::integer, "", 0, {}}},
         Lie{"gone before its deadline", Kind::expiry, Verb::get, {}}));
 
 }  // namespace
-}  // namespace ringshift::history
+}  // namespace ringshift::check

@@ -121,6 +121,7 @@ constexpr std::array<Command, kCount> make_commands() {
         command.key_use != KeyUse::none && fact.last == fact.first && (fact.flags & k_movablekeys) == 0;
     next_spec += command.specs;
     decide(command);
+    command.plain = command.handling == Handling::routed && command.always_one_key;
   }
   return commands;
 }
@@ -208,7 +209,7 @@ constexpr std::uint64_t prefix(std::string_view name) noexcept {
     std::memcpy(&front, name.data(), 2);
     std::memcpy(&back, name.data() + name.size() - 2, 2);
     word = front | static_cast<std::uint64_t>(back) << 16;
-  } else {
+  } else if (!name.empty()) {
     word = static_cast<unsigned char>(name[0]);
   }
   return word | kLowerMask;
@@ -276,7 +277,6 @@ namespace {
 }  // namespace
 
 const Command* find_command(std::string_view name) noexcept {
-  if (name.empty()) return nullptr;
   // Most names are where they belong, and told from all others by one comparison.
   const std::uint64_t word = prefix(name);
   const Slot& slot = kIndex[slot_of(word, name.size())];

@@ -164,6 +164,7 @@ struct Command {
   std::int8_t first_key, last_key, key_step;
   Handling handling;
   bool always_one_key;  // At first_key, whatever the arguments are.
+  bool plain;           // Routed, and always_one_key.
   KeyFinder finder;
   KeyUse key_use;  // Of all its keys together; write unless it only reads.
   LocalCommand local;

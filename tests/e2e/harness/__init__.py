@@ -1,1 +1,1 @@
-"""Real processes for the end-to-end tests: redis-servers, registry, controller, proxies, history_run."""
+"""Real processes for the end-to-end tests: redis-servers, registry, controller, proxies, ringshift check."""

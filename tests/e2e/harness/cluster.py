@@ -18,7 +18,8 @@ def _program(variable, default):
 
 
 RINGSHIFT = _program("RINGSHIFT_BIN", "build/release/bin/ringshift")
-HISTORY_RUN = _program("RINGSHIFT_HISTORY", "build/debug/bin/history_run")
+# Its `check` records and judges histories: in a sanitizer's stage a quicker build than the one under test.
+CHECKER = Path(os.environ.get("RINGSHIFT_HISTORY") or RINGSHIFT).resolve()
 # Built with the switches that break the protocol.
 RINGSHIFT_DEBUG = _program("RINGSHIFT_BIN_DEBUG", "build/debug/bin/ringshift")
 
@@ -212,7 +213,7 @@ class Cluster:
         options = (["--steps", steps] if steps else []) + (["--wait"] if wait else [])
         for member in self.members:
             member.hang_up()
-        return self.cli("resize", "start", "--spec", spec, *options, check=check, timeout=timeout)
+        return self.cli("resize", "start", "--spec", spec, "--yes", *options, check=check, timeout=timeout)
 
     def status(self):
         return self.cli_json("resize", "status")
@@ -305,22 +306,22 @@ class Cluster:
 
 
 class Load:
-    """history_run at work on the cluster's proxies: `with cluster.history() as load: ...; load.clean()` after it."""
+    """`ringshift check` at work on the proxies: `with cluster.history() as load: ...`, then load.assert_clean()."""
 
     count = 0
 
     def __init__(self, cluster, proxies=None, rate=2500, clients=12, keys=24, ttl_slack_ms=500, seconds=150,
-                 timeout_ms=15000, settle=0.5):
+                 timeout_ms=15000, settle=0.5, options=()):
         Load.count += 1
         self.cluster = cluster
-        self.seed = random.SystemRandom().randrange(1 << 32)
+        self.seed = random.SystemRandom().randrange(1, 1 << 32)
         self.settle = settle
         self.stop_file = cluster.directory / f"history-{Load.count}.stop"
         ports = [p.port for p in (proxies or cluster.proxies)]
         self.process = Process(f"history-{Load.count}", [
-            HISTORY_RUN, "--proxies", ",".join(f"127.0.0.1:{port}" for port in ports), "--seconds", seconds,
-            "--stop-file", self.stop_file, "--clients", clients, "--keys", keys, "--rate", rate, "--ttl-slack-ms",
-            ttl_slack_ms, "--timeout-ms", timeout_ms, "--seed", self.seed, "--json"], cluster.directory)
+            CHECKER, "check", *[f"--proxy=127.0.0.1:{port}" for port in ports], "--seconds", seconds, "--stop-file",
+            self.stop_file, "--clients", clients, "--keys", keys, "--rate", rate, "--ttl-slack-ms", ttl_slack_ms,
+            "--timeout-ms", timeout_ms, "--seed", self.seed, "--keep-keys", "--json", *options], cluster.directory)
         self.judgement = None
 
     def __enter__(self):
@@ -335,7 +336,7 @@ class Load:
         time.sleep(self.settle)
         self.stop_file.touch()
         self.process.popen.wait(90)
-        assert self.process.output().strip(), f"history_run said nothing\n{self.process.tail()}"
+        assert self.process.output().strip(), f"ringshift check said nothing\n{self.process.tail()}"
         self.judgement = json.loads(self.process.output())
         print(f"history seed {self.seed}:",
               {k: v for k, v in self.judgement.items() if k not in ("violations", "error_examples")})

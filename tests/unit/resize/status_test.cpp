@@ -18,13 +18,25 @@ topology::Spec spec() {
 
 TEST(RequestJson, EveryActionComesBack) {
   for (const auto action : {Request::Action::start, Request::Action::pause, Request::Action::resume,
-                            Request::Action::rollback, Request::Action::set_rate}) {
+                            Request::Action::rollback, Request::Action::set_rate, Request::Action::lost}) {
     Request request;
     request.id = "id \"with\" \xc3\xa9";
     request.action = action;
     request.steps = {0.5, 100};
     request.allow_foreign = request.force = true;
     request.keys_per_second = 1234567890123;
+    request.lost = {"a", "b"};
+    request.origin_budget = 77;
+    request.expire = true;
+    request.rest = "drop";
+    request.deadline_seconds = 90;
+    request.bytes_per_second = 7;
+    request.soak = std::chrono::milliseconds(60'000);
+    request.at = "02:00";
+    request.until = "06:00";
+    request.abort_if = "hit_rate<0.9";
+    request.replace = true;
+    request.by = "ann@host";
     if (action == Request::Action::start) request.spec = spec();
     const Result<Request> back = parse_request(to_json(request));
     ASSERT_TRUE(back) << back.error().message;
@@ -33,15 +45,22 @@ TEST(RequestJson, EveryActionComesBack) {
     EXPECT_EQ(back->steps, request.steps);
     EXPECT_TRUE(back->allow_foreign && back->force);
     EXPECT_EQ(back->keys_per_second, request.keys_per_second);
+    EXPECT_EQ(back->bytes_per_second, 7U);
+    EXPECT_EQ(back->soak, request.soak);
+    EXPECT_EQ(back->at + back->until + back->abort_if + back->by, "02:0006:00hit_rate<0.9ann@host");
+    EXPECT_TRUE(back->replace);
     EXPECT_EQ(back->spec, request.spec);
+    EXPECT_EQ(back->lost, request.lost);
+    EXPECT_EQ(back->origin_budget, 77U);
+    EXPECT_TRUE(back->expire && back->rest == "drop" && back->deadline_seconds == 90);
   }
 }
 
 TEST(RequestJson, WhatIsNoRequestIsRefused) {
-  for (const char* bad :
-       {"", "nul", "[]", "\"start\"", "{", "{}", R"({"action":"explode"})", R"({"action":1})",
-        R"({"action":"start","spec":7})", R"({"action":"start","spec":{"cluster":[]}})",
-        R"({"action":"start","spec":null})", "{\"action\":\"\xff\"}"}) {
+  for (const char* bad : {"", "nul", "[]", "\"start\"", "{", "{}", R"({"action":"explode"})",
+                          R"({"action":1})", R"({"action":"start","spec":7})",
+                          R"({"action":"start","spec":{"cluster":[]}})", R"({"action":"start","spec":null})",
+                          R"({"action":"start","rest":"burn"})", "{\"action\":\"\xff\"}"}) {
     const Result<Request> parsed = parse_request(bad);
     ASSERT_FALSE(parsed) << bad;
     EXPECT_EQ(parsed.error().kind, ErrorKind::invalid) << bad;
@@ -76,10 +95,35 @@ ResizeStatus full_status() {
   status.fences = 9;
   status.pairs = {{"a", "b", 3}, {"b", "c", 4}};
   status.big_keys = {"one", "two"};
+  status.rate_in_force = 1234;
+  status.held_back = {"a: slow"};
+  status.keys_verified = 8;
+  status.retries = 9;
+  status.big_keys_waiting = 2;
+  status.waiting_big_keys = {{"big", 1U << 30, "a", "b"}, {"bigger", 2, "a", "c"}};
   status.last_error = "line\nline";
   status.rolled_back = true;
+  status.lost = {"c"};
+  status.origin_budget = 5;
+  status.misses_per_second = 2.5;
+  status.mode = "expire";
+  status.expire_until_ms = 1ULL << 50;
+  status.keys_without_ttl = 6;
+  status.keys_dropped = 7;
+  status.keys_without_ttl_examples = {"k"};
+  status.waits_for = "the origin";
   status.request_id = "r";
   status.request_error = "no";
+  status.waiting = "soak";
+  status.waiting_until = "2026-12-01T02:00:00+01:00";
+  status.window = "02:00 to 06:00 every day";
+  status.abort_if = "p99_ms>20";
+  status.aborted = "aborted: because";
+  status.rate = 10;
+  status.byte_rate = 11;
+  status.queued = true;
+  status.hit_rate = 0.5;
+  status.p99_ms = 1.5;
   return status;
 }
 
@@ -127,12 +171,29 @@ TEST(CheckpointJson, ComesBackEqual) {
   checkpoint.hold_ms_max = 5.5;
   checkpoint.pairs = {{{"a", "b"}, 6}};
   checkpoint.big_keys = {"big"};
+  checkpoint.big_key_policy = "move";
+  checkpoint.big_key_limit = 77;
+  checkpoint.verify = "all";
+  checkpoint.keys_verified = 78;
+  checkpoint.soak = std::chrono::milliseconds(1000);
+  checkpoint.soak_until = 12;
+  checkpoint.window = {120, 360, 5, 6};
+  checkpoint.abort_if = *parse_conditions("hit_rate<0.9,p99_ms>20");
+  checkpoint.aborted = "aborted: because";
+  checkpoint.keys_per_second = 13;
+  checkpoint.bytes_per_second = 14;
   checkpoint.target = spec();
   const std::string json = to_json(checkpoint);
   const Result<Checkpoint> back = parse_checkpoint(json);
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->target, checkpoint.target);
+  EXPECT_EQ(back->big_key_policy, "move");
+  EXPECT_EQ(back->big_key_limit, 77U);
+  EXPECT_EQ(back->verify, "all");
+  EXPECT_EQ(back->keys_verified, 78U);
+  EXPECT_EQ(back->window, checkpoint.window);
+  EXPECT_EQ(back->abort_if, checkpoint.abort_if);
   EXPECT_TRUE(back->opened && back->rollback && back->prepared && back->paused && back->allow_foreign);
 }
 

@@ -1,4 +1,5 @@
 // Specs and topologies from text: what is accepted, and what a person is told when it is not.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +22,39 @@ members:
 retired: [cache-0]
 limits: {move_keys_per_second: 5000, move_bytes_per_second: 50MiB, move_batch_keys: 10}
 )";
+
+TEST(Limits, TheMoversNewOnesAreReadAndLeftOutWhereTheyAreAsByDefault) {
+  constexpr std::string_view kSpec = R"(
+cluster: c
+members: [{id: a, address: "h:1"}]
+limits: {move_batches_in_flight: 5, move_batches_in_all: 9, move_memory_bytes: 64MiB, move_latency_ms: 0,
+         origin_misses_per_second: 800, big_key_bytes: 2MiB}
+)";
+  const auto spec = parse_spec(kSpec, "test");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->limits.move_batches_in_flight, 5U);
+  EXPECT_EQ(spec->limits.move_batches_in_all, 9U);
+  EXPECT_EQ(spec->limits.move_memory_bytes, 64U << 20);
+  EXPECT_EQ(spec->limits.move_latency_ms, 0U);
+  EXPECT_EQ(spec->limits.origin_misses_per_second, 800U);
+  EXPECT_EQ(spec->limits.big_key_bytes, 2U << 20);
+  const auto again = parse_spec(to_json(*spec), "test");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->limits, spec->limits);
+  Spec plain = *spec;
+  plain.limits = {};
+  for (const char* name : {"in_flight", "in_all", "memory", "latency", "origin", "big_key"})
+    EXPECT_FALSE(to_json(plain).contains(name)) << "older programs would refuse it";
+  const auto refused = [&](std::string_view limit, std::string_view why) {
+    const auto bad = parse_spec(
+        fmt::format("cluster: c\nmembers: [{{id: a, address: 'h:1'}}]\nlimits: {{{}}}", limit), "t");
+    ASSERT_FALSE(bad);
+    EXPECT_TRUE(bad.error().message.contains(why)) << bad.error().message;
+  };
+  refused("move_batches_in_flight: 17", "17 is more than 16");
+  refused("move_batches_in_all: 0", "0 would never finish");
+  refused("big_key_bytes: 0", "0 would never finish");
+}
 
 TEST(ParseSpec, TheExampleOfTheDesign) {
   const auto spec = parse_spec(kFour, "four.yaml");
@@ -223,6 +257,11 @@ TEST(ParseTopology, RoundTripsExactly) {
   EXPECT_EQ(*again, topology);
   EXPECT_EQ(to_json(*again), to_json(topology));
   EXPECT_EQ(digest(*again), digest(topology));
+  EXPECT_EQ(to_json(topology).find("lost"), std::string::npos) << "routers of before the field still obey";
+  Topology lost = topology;
+  lost.resize->lost = {"cache-1", "cache-5"};
+  EXPECT_EQ(*parse_topology(to_json(lost), "registry"), lost);
+  EXPECT_NE(digest(lost), digest(topology));
   Topology other = topology;
   other.fence.step += 1;
   EXPECT_NE(digest(other), digest(topology));
@@ -232,6 +271,9 @@ TEST(ParseTopology, RoundTripsExactly) {
 TEST(ParseTopology, RefusesWhatRoutersCannotObey) {
   using Change = void (*)(Topology&);
   const std::pair<Change, std::string_view> wrong[] = {
+      {[](Topology& t) { t.resize->lost = {"cache-9"}; }, "resize.lost[0]"},
+      {[](Topology& t) { t.resize->lost = {"cache-5", "cache-1"}; }, "resize.lost[1]"},
+      {[](Topology& t) { t.resize->lost = {"cache-1", "cache-1"}; }, "resize.lost[1]"},
       {[](Topology& t) { t.resize->members[0].address = "h:1"; },
        "a member keeps its address while a resize runs"},
       {[](Topology& t) { t.resize->members[4].address = "10.0.0.1:6379"; },

@@ -87,6 +87,29 @@ TEST(Snapshot, EveryPhaseInBothDirections) {
   }
 }
 
+// A lost source's keys wait in HOLD like all others; past it they are their destination's.
+TEST(Snapshot, PastHoldALostSourceIsNotAsked) {
+  for (const Phase phase : {Phase::prep, Phase::hold, Phase::dual}) {
+    for (const bool rollback : {false, true}) {
+      Topology topology = growing(phase, rollback);
+      const auto whole = compile(topology);
+      topology.resize->lost = {rollback ? "cache-5" : "cache-2"};
+      const auto snapshot = compile(topology);
+      const MemberIndex lost = snapshot->index_of(topology.resize->lost[0]);
+      int given_up = 0;
+      for (int i = 0; i < 20'000; ++i) {
+        const Route route = snapshot->route(key(i)), before = whole->route(key(i));
+        ASSERT_EQ(route.member, before.member) << key(i);
+        const bool given = before.state == KeyState::dual && before.source == lost;
+        given_up += given;
+        ASSERT_EQ(route.state, given ? KeyState::settled : before.state) << key(i);
+        ASSERT_EQ(route.source, given ? route.member : before.source) << key(i);
+      }
+      EXPECT_EQ(given_up > 0, phase == Phase::dual);
+    }
+  }
+}
+
 TEST(Snapshot, OwnersAgreeWithCompiledSpecs) {
   const auto snapshot = compile(growing(Phase::dual, false));
   Topology four, five;
