@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "cluster.h"
+#include "protocol/resp/command_parser.h"
 #include "proxy/limits.h"
 
 namespace ringshift::proxy {
 namespace {
 
 using access::User;
+using protocol::resp::CommandParser;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -235,6 +237,43 @@ TEST(AccessAtProxy, NothingRunsBeforeThePassword) {
   EXPECT_EQ(client.reply(), "$1\r\n2\r\n");
   EXPECT_EQ(client.reply(), "+RESET\r\n");
   EXPECT_EQ(client.reply(), "-NOAUTH Authentication required.\r\n");
+}
+
+// Or anybody who reaches the port could fill the memory. Word for word as a real server.
+TEST(AccessAtProxy, StrangersMaySendLittle) {
+  RedisProcess real;
+  Client setup(port_of(real.address()));
+  ASSERT_EQ(setup.ask({"CONFIG", "SET", "requirepass", "p"}), "+OK\r\n");
+  Pools pools(with_users({{"default", {"reset", "on", ">p", "~*", "&*", "+@all"}}}));
+  const std::string most(CommandParser::kStrangersBulkBytes, 'x');
+  const std::string beginnings[] = {
+      fmt::format("*2\r\n$4\r\nAUTH\r\n${}\r\n", most.size() + 1),
+      "*11\r\n",
+      "*2\r\n$62914660\r\n",
+      fmt::format("*2\r\n$4\r\nAUTH\r\n${}\r\n{}\r\n*11\r\n", most.size(), most),
+      "*10\r\n$3\r\nGET\r\n$16385\r\n",
+      "*-1\r\n*3000000000\r\n",
+      "*2\r\n$4\r\nAUTH\r\n$600000000\r\n"};
+  for (const std::string& bytes : beginnings) {
+    Client ours = pools.client();
+    Client theirs(port_of(real.address()));
+    EXPECT_TRUE(ours.send(bytes) && theirs.send(bytes));
+    EXPECT_EQ(ours.rest(), theirs.rest()) << bytes.substr(0, 60);
+  }
+  Client al = pools.client("default", "p");
+  EXPECT_EQ(al.ask({"SET", "k", most + "y"}), "+OK\r\n");
+  EXPECT_EQ(al.ask({"DEL", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "k"}), ":1\r\n");
+  EXPECT_EQ(al.ask({"RESET"}), "+RESET\r\n");
+  EXPECT_TRUE(al.send("*11\r\n"));
+  EXPECT_EQ(al.rest(), "-ERR Protocol error: unauthenticated multibulk length\r\n");
+  // Once nobody needs a password any more, those who wait are trusted, too.
+  Client waiting = pools.client();
+  EXPECT_THAT(waiting.ask({"GET", "k"}), StartsWith("-NOAUTH"));
+  pools.proxy().set_rules({});
+  for (int n = 0; n < 200 && !waiting.ask({"GET", "none"}).starts_with("$-1"); ++n) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(waiting.ask({"SET", "k", most + "z"}), "+OK\r\n");
 }
 
 TEST(AccessAtProxy, RoutesByPrefixAndByUser) {
