@@ -341,6 +341,29 @@ TEST(AccessAtProxy, NewRulesReachOpenConnections) {
   EXPECT_THAT(pools.client().ask({"AUTH", "al", "p"}), StartsWith("-WRONGPASS"));
 }
 
+// What was admitted before it was held up is judged anew, and nothing later passes in its name.
+TEST(AccessAtProxy, AnAdmissionEndsWithItsRules) {
+  const std::vector<std::pair<std::string, Words>> users = {
+      {"reader", {"on", ">p", "~*", "+@read", "+ping"}}};
+  Rules limited = with_users(users);
+  limited.limits.push_back({.scope = LimitRule::Scope::client, .name = "", .requests_per_second = 1e6});
+  Pools pools(std::move(limited));
+  Client admin = pools.client(), client = pools.client();
+  ASSERT_EQ(admin.ask({"CLIENT", "PAUSE", "60000", "WRITE"}), "+OK\r\n");
+  client.command({"SET", "k", "1"});
+  EXPECT_EQ(client.reply(std::chrono::milliseconds(300)), "(timeout)");
+  pools.proxy().set_rules(with_users(users));  // Sessions of `default` have nothing to ask now.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  client.command({"AUTH", "reader", "p"});
+  client.command({"SET", "k", "2"});
+  client.command({"GET", "k"});
+  ASSERT_EQ(admin.ask({"CLIENT", "UNPAUSE"}), "+OK\r\n");
+  EXPECT_EQ(client.reply(), "+OK\r\n");
+  EXPECT_EQ(client.reply(), "+OK\r\n");
+  EXPECT_THAT(client.reply(), StartsWith("-NOPERM"));
+  EXPECT_EQ(client.reply(), "$1\r\n1\r\n");
+}
+
 TEST(AccessAtProxy, LimitsSayWhichAndForHowLong) {
   Rules rules = with_users({{"al", {"on", ">p", "~*", "+@all"}}, {"bo", {"on", ">p", "~*", "+@all"}}});
   using Scope = LimitRule::Scope;
