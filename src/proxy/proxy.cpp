@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "net/address.h"
 #include "proxy/worker.h"
 
@@ -141,6 +142,26 @@ struct Proxy::Impl {
   }
 };
 
+namespace {
+
+void make_room_for_clients(Shared& shared) {
+  std::size_t members = 0;
+  for (const ServedCluster& cluster : shared.clusters) members += cluster.holder->load()->members().size();
+  shared.open_files.emplace(
+      OpenFiles::Needs{shared.options.threads, members, /*listeners=*/shared.listening.size()});
+  const std::size_t wanted = shared.options.max_clients;
+  const std::size_t room = shared.open_files->room_for(wanted);
+  if (room == wanted) return;
+  shared.settings.max_clients.set(static_cast<std::int64_t>(room));
+  const std::size_t reserved = shared.open_files->reserved();
+  base::log(base::LogLevel::warning,
+            "proxy: maxclients has been reduced from {} to {}: of all files that may be open {} are kept for "
+            "members and listeners; for {} clients raise the limit (ulimit -Hn, LimitNOFILE=) to {}",
+            wanted, room, reserved, wanted, wanted + reserved);
+}
+
+}  // namespace
+
 Proxy::Proxy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Proxy::~Proxy() { stop(); }
@@ -185,6 +206,7 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   }
   self.shared.address = listening[0].address;
   self.shared.listening = std::move(listening);
+  make_room_for_clients(self.shared);
   self.shared.applied = [&self](std::size_t worker, std::size_t cluster, topology::Version version) {
     self.worker_applied(worker, cluster, version);
   };

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 
+import pytest
 import redis
 
 from differential.resp import Connection, encode
@@ -145,19 +146,34 @@ def test_a_member_that_accepts_and_is_silent(make_cluster):
             s.close()
 
 
-def test_out_of_descriptors_it_rests(make_cluster):
-    """Clients wait in the kernel's queue; whoever is connected is served; the loop does not spin, nor fill the log."""
+def test_idle_clients_leave_descriptors_for_the_members(make_cluster):
+    """With few of them the proxy takes fewer clients, and says so; members that restart are reached all the same; the loop does
+    not spin, nor fill the log."""
     cluster = make_cluster(members=2, proxies=1)
-    proxy = start_proxy(cluster, limit="ulimit -n 64;")
+    proxy = start_proxy(cluster, limit="ulimit -n 80;")
+    wait_until("it says so", lambda: "maxclients has been reduced from 10000 to" in proxy.errors())
     first = cluster.client()
+    most = int(first.config_get("maxclients")["maxclients"])
+    assert 1 <= most < 80 and first.info("clients")["maxclients"] == most
+    with pytest.raises(redis.ResponseError, match=f"The operating system is not able.*try with {most}"):
+        first.config_set("maxclients", 1000)
     assert first.set("a", "1")
     waiting = [socket.create_connection(("127.0.0.1", proxy.port)) for _ in range(120)]
-    time.sleep(0.3)
+    for member in cluster.members:
+        member.process.kill()
+        member.start()
+
+    def reached():
+        try:
+            return all(first.set(f"k{n}", n) for n in range(40)) and first.set("a", "1")
+        except redis.RedisError:
+            return False
+    wait_until("the members are reached again", reached)
     said = len(proxy.errors())
     share = busy_share(proxy)
-    print(f"CPU without descriptors: {share:.1%}; {len(proxy.errors()) - said} bytes of log in two seconds")
+    print(f"{most} clients; CPU: {share:.1%}; {len(proxy.errors()) - said} bytes of log in two seconds")
     assert share < 0.1
-    assert len(proxy.errors()) - said < 4000
+    assert len(proxy.errors()) - said < 1000
     assert first.get("a") == b"1"
     for s in waiting:
         s.close()
