@@ -311,6 +311,26 @@ TEST(AccessAtProxy, RoutesByPrefixAndByUser) {
   EXPECT_EQ(tenant.ask({"BLPOP", "list", "1"}), "*2\r\n$4\r\nlist\r\n$1\r\n1\r\n");
 }
 
+TEST(AccessAtProxy, AScanAsksNoClusterThatItsUserDoesNotReach) {
+  for (const std::size_t reached : {std::size_t{0}, std::size_t{1}}) {
+    Rules rules = with_users({{"al", {"on", ">p", "~*", "+@all"}}});
+    rules.user_routes.emplace("al", RouteTable(std::vector<RouteRule>{{"", reached}}));
+    Pools pools(std::move(rules));
+    Client al = pools.client("al", "p");
+    for (int i = 0; i < 50; ++i) ASSERT_EQ(al.ask({"SET", fmt::format("k{}", i), "v"}), "+OK\r\n");
+    (reached == 0 ? pools.b : pools.a).kill();  // Whose errors, or silence, are not his.
+    std::string cursor = "0";
+    std::size_t keys = 0;
+    do {
+      const auto answer = protocol::resp::decode(al.ask({"SCAN", cursor, "COUNT", "7"}));
+      ASSERT_TRUE(answer && *answer && (*answer)->value.items.size() == 2);
+      cursor = (*answer)->value.items[0].text;
+      keys += (*answer)->value.items[1].items.size();
+    } while (cursor != "0");
+    EXPECT_EQ(keys, 50U);
+  }
+}
+
 TEST(AccessAtProxy, UsersWhomNoRouteTakesReachNothing) {
   Rules rules = with_users({{"al", {"on", ">p", "~*", "+@all"}}});
   rules.routes = RouteTable(std::vector<RouteRule>{});
