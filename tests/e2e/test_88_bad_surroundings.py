@@ -1,14 +1,18 @@
 """What is around the proxy is broken: clients that hardly read, a disk that is full, members that accept and are silent,
 no descriptors left. The process lives, does not spin, keeps its bounds, and serves whoever is well."""
+import contextlib
 import json
+import os
+import signal
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
 import redis
 
-from differential.resp import Connection, encode
+from differential.resp import Closed, Connection, encode
 from harness.cluster import RINGSHIFT
 from harness.process import Process, free_port, wait_until
 from test_87_many_clients import cpu_seconds, rss
@@ -184,3 +188,36 @@ def test_idle_clients_leave_descriptors_for_the_members(make_cluster):
         except redis.RedisError:
             return False
     wait_until("the proxy takes clients again", serves)
+
+
+def test_nobody_waits_for_who_reads_the_log(make_cluster):
+    """Standard error is a pipe that nobody empties, as of a supervisor that hangs: clients are served, and the end comes in time."""
+    cluster = make_cluster(members=2, proxies=1)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"." * 4096)
+    os.set_blocking(writer, True)
+    port = free_port()
+    proxy = subprocess.Popen([RINGSHIFT, "proxy", "--spec", cluster.write_spec(), "--listen", f"127.0.0.1:{port}", "--threads",
+                              "1", "--verbose", "--request-timeout-ms", "300"], stderr=writer, stdout=subprocess.PIPE)
+    os.close(writer)
+    try:
+        assert b"ready" in proxy.stdout.readline()
+        client = Connection(port)
+        assert client.ask("SET", "a", "1") == b"+OK\r\n"
+        cluster.members[1].process.kill()  # It has much to say of that, and of those who speak HTTP.
+        for n in range(20):
+            client.ask("SET", f"k{n}", n)
+            with pytest.raises(Closed):
+                Connection(port).ask("POST", "/", "HTTP/1.1")
+            assert client.ask("PING") == b"+PONG\r\n"
+        began = time.monotonic()
+        proxy.send_signal(signal.SIGTERM)
+        assert proxy.wait(timeout=20) == 0
+        print(f"ended after {time.monotonic() - began:.1f} s")
+    finally:
+        proxy.kill()
+        proxy.wait()
+        os.close(reader)
