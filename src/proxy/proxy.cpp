@@ -49,11 +49,6 @@ std::string bound_address(const std::string& listen) {
   return addresses ? addresses->front().text() : std::string();
 }
 
-bool is_wildcard(const std::string& listen) {
-  const auto endpoint = net::parse_endpoint(listen);
-  return endpoint && (endpoint->host == "0.0.0.0" || endpoint->host == "::" || endpoint->host == "*");
-}
-
 }  // namespace
 
 // What the workers said last of members that they are not connected to.
@@ -200,10 +195,6 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   Impl& self = *impl;
   self.shared.clusters = std::move(clusters);
   self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
-  self.shared.open_to_all = is_wildcard(self.shared.options.listen);
-  for (const Options::Listen& also : self.shared.options.also_listen) {
-    self.shared.open_to_all = self.shared.open_to_all || is_wildcard(also.address);
-  }
   self.shared.address = listening[0].address;
   self.shared.listening = std::move(listening);
   make_room_for_clients(self.shared);

@@ -52,7 +52,6 @@ struct Shared {
   std::vector<ServedCluster> clusters;
   std::shared_ptr<const RulesInForce> rules;  // As the workers start; later ones are posted to them.
   mutable AclLog acl_log;
-  bool open_to_all = false;                // A listener is on all addresses.
   std::vector<Options::Listen> listening;  // With the ports that were taken.
   std::string address;                     // Of the first.
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
