@@ -17,7 +17,7 @@
 namespace ringshift::protocol::resp {
 
 struct CommandLimits {
-  std::size_t max_arguments = 1U << 20;                       // Of one command.
+  std::size_t max_arguments = INT32_MAX;                      // Announced, as in Redis; the bytes bound them.
   std::size_t max_bulk_bytes = 512U << 20;                    // One argument; Redis' proto-max-bulk-len.
   std::size_t max_inline_bytes = 64U << 10;                   // An inline command, or the digits of a length.
   std::size_t max_command_bytes = (512U << 20) + (1U << 20);  // A whole command.

@@ -331,6 +331,28 @@ TEST(Large, UsersMayDoWithLargeValuesWhatTheyMayWithSmallOnes) {
   EXPECT_EQ(client.ask({"APPEND", "k", "x"}), fmt::format(":{}\r\n", value.size() + 1));
 }
 
+// More than a million of them: only the bytes have a bound.
+TEST(Large, ManyArguments) {
+  constexpr std::size_t kCount = 1'200'000;
+  Cluster cluster(2);
+  RedisProcess alone;
+  Client ours = cluster.client();
+  Client theirs(alone.port());
+  std::string rest;
+  for (std::size_t i = 0; i < kCount; ++i) rest += "$1\r\nx\r\n";
+  const std::string push = fmt::format("*{}\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n", kCount + 2) + rest;
+  const std::string ping = fmt::format("*{}\r\n$4\r\nPING\r\n", kCount + 1) + rest;
+  for (Client* client : {&ours, &theirs}) {
+    EXPECT_TRUE(client->send(push));
+    EXPECT_EQ(client->reply(std::chrono::seconds(30)), fmt::format(":{}\r\n", kCount));
+    EXPECT_TRUE(client->send(ping));
+    EXPECT_EQ(client->reply(std::chrono::seconds(30)),
+              "-ERR wrong number of arguments for 'ping' command\r\n");
+    EXPECT_TRUE(client->send("*2147483648\r\n"));
+    EXPECT_EQ(client->rest(), "-ERR Protocol error: invalid multibulk length\r\n");
+  }
+}
+
 std::string message_of(std::string_view text) {
   return fmt::format(">3\r\n$7\r\nmessage\r\n$4\r\nchan\r\n${}\r\n{}\r\n", text.size(), text);
 }
