@@ -472,6 +472,30 @@ TEST(AccessAtProxy, ProtectedModeRefusesOtherMachines) {
   Client al = pools.client();
   while (al.ask({"GET", "x"}) == "$-1\r\n") al = pools.client();
   EXPECT_THAT(first_line(port), StartsWith("-NOAUTH"));
+  // A listener on one address alone makes no difference, as in Redis.
+  char text[INET_ADDRSTRLEN];
+  ASSERT_NE(::inet_ntop(AF_INET, &own, text, sizeof text), nullptr);
+  Options alone;
+  alone.listen = fmt::format("{}:0", text);
+  alone.also_listen.push_back({.address = "127.0.0.1:0"});
+  Pools there({}, alone);
+  EXPECT_THAT(first_line(port_of(there.proxy().address())), StartsWith("-DENIED"));
+  EXPECT_EQ(Client(port_of(there.proxy().listening()[1].address)).ask({"PING"}), "+PONG\r\n");
+  alone.protected_mode = false;
+  alone.also_listen.clear();
+  Pools open({}, alone);
+  EXPECT_EQ(first_line(port_of(open.proxy().address())), "+PONG\r\n");
+}
+
+TEST(AccessAtProxy, ClientsAreKilledByUser) {
+  Pools pools(with_users({{"al", {"on", ">p", "~*", "+@all"}}, {"bo", {"on", ">p", "~*", "+@all"}}}));
+  Client al = pools.client("al", "p"), other = pools.client("al", "p"), admin = pools.client();
+  EXPECT_EQ(admin.ask({"CLIENT", "KILL", "USER", "bo"}), ":0\r\n");  // He exists, and is not there.
+  EXPECT_EQ(admin.ask({"CLIENT", "KILL", "USER", "cy"}), "-ERR No such user 'cy'\r\n");
+  EXPECT_EQ(admin.ask({"CLIENT", "KILL", "USER", "al"}), ":2\r\n");
+  EXPECT_EQ(al.rest(), "");
+  EXPECT_EQ(other.rest(), "");
+  EXPECT_EQ(admin.ask({"PING"}), "+PONG\r\n");
 }
 
 // A message as RESP2 has it, its pattern first if one matched.
