@@ -48,6 +48,21 @@ bool fits_in_a_block(const Command& command) {
   }
 }
 
+std::string_view why_not_in_a_block(const Command& command) {
+  switch (command.handling) {
+    case Handling::unsupported:
+      return command.reason;
+    case Handling::local:
+      return "between MULTI and EXEC: the proxy answers it, and what is queued goes to a member as one block";
+    case Handling::pubsub:
+      return "between MULTI and EXEC: subscriptions are kept by the proxy, and what is queued goes to a "
+             "member "
+             "as one block";
+    default:
+      return "between MULTI and EXEC: it concerns all members, and what is queued goes to one";
+  }
+}
+
 }  // namespace
 
 Transaction::Transaction(Session& session) : session_(session) {}
@@ -60,9 +75,7 @@ std::string Transaction::queue(const Command& command, const CommandParser& argu
   if ((command.flags & protocol::resp::k_no_multi) != 0) {
     error = "-ERR Command not allowed inside a transaction";
   } else if (!fits_in_a_block(command)) {
-    text = unsupported(command, command.handling == Handling::unsupported
-                                    ? command.reason
-                                    : "between MULTI and EXEC: it concerns more than one member's keys");
+    text = unsupported(command, why_not_in_a_block(command));
     error = text;
   } else if (block_.size() + arguments.raw().size() > kMaxBlockBytes) {
     text = "-ERR the transaction is longer than " + std::to_string(kMaxBlockBytes) + " bytes";

@@ -152,6 +152,29 @@ TEST(Transaction, WhatConcernsAllMembersIsRefusedInside) {
       << answers;
 }
 
+TEST(Transaction, TheReasonOfARefusalIsTrue) {
+  Cluster cluster(2);
+  const std::vector<std::pair<Words, std::string>> refused = {
+      {{"DBSIZE"}, "it concerns all members"},
+      {{"SCAN", "0"}, "it concerns all members"},
+      {{"HELLO", "3"}, "the proxy answers it"},
+      {{"SELECT", "0"}, "the proxy answers it"},
+      {{"CLIENT", "SETNAME", "x"}, "the proxy answers it"},
+      {{"CLIENT", "ID"}, "the proxy answers it"},
+      {{"INFO"}, "the proxy answers it"},
+      {{"CONFIG", "GET", "port"}, "the proxy answers it"},
+      {{"PUBSUB", "CHANNELS"}, "subscriptions are kept by the proxy"}};
+  for (const auto& [words, reason] : refused) {
+    Client client = cluster.client();
+    const std::string answers = talk(client, {{"MULTI"}, words, {"EXEC"}, {"PING"}});
+    EXPECT_NE(answers.find("not supported by ringshift: between MULTI and EXEC: " + reason),
+              std::string::npos)
+        << answers;
+    EXPECT_TRUE(
+        answers.ends_with("-EXECABORT Transaction discarded because of previous errors.\r\n+PONG\r\n"));
+  }
+}
+
 TEST(Transaction, ReservedKeysAreRefused) {
   Cluster cluster(2);
   Client client = cluster.client();
