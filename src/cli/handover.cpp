@@ -18,10 +18,12 @@ namespace {
 
 using base::LogLevel;
 
-constexpr std::chrono::milliseconds kAnswerWithin{5000};    // Of a predecessor.
-constexpr std::chrono::milliseconds kServingWithin{60000};  // Of a successor, once it has the sockets.
-constexpr std::chrono::milliseconds kLookAround{100};       // How soon a stop is seen.
+constexpr std::chrono::milliseconds kAnswerWithin{5000};      // Of a predecessor, with all its sockets.
+constexpr std::chrono::milliseconds kFirstWordsWithin{2000};  // Of whoever connects: he holds up all others.
+constexpr std::chrono::milliseconds kServingWithin{60000};    // Of a successor, once it has the sockets.
+constexpr std::chrono::milliseconds kLookAround{100};         // How soon a stop is seen.
 constexpr std::chrono::milliseconds kDrainLook{10};
+constexpr std::string_view kTakesOver = "takes over";  // A successor's first words.
 constexpr std::string_view kListening = "listening ";  // An address, with its sockets.
 constexpr std::string_view kEnd = "end";
 constexpr std::string_view kBusy = "busy";
@@ -35,6 +37,11 @@ bool may_succeed(int connection, pid_t& pid) {
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
   pid = peer.pid;
   return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  return std::max(left, std::chrono::milliseconds(0));
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -64,9 +71,16 @@ Status Handover::ask() {
   auto connected = net::connect_packets(path_);
   if (!connected) return std::unexpected(connected.error());
   if (!*connected) return {};
+  // One that has ended meanwhile shows at the first packet.
+  (void)net::send_packet(connected->get(), kTakesOver, {});
   auto sockets = std::make_shared<net::ListeningSockets>();
+  const auto give_up = std::chrono::steady_clock::now() + kAnswerWithin;
   while (true) {
-    auto packet = net::receive_packet(connected->get(), kAnswerWithin);
+    auto packet = net::receive_packet(connected->get(), left_until(give_up));
+    if (!packet && packet.error().kind == ErrorKind::not_found) {
+      return fail(ErrorKind::retryable,
+                  fmt::format("the proxy there did not hand over within {} ms", kAnswerWithin.count()));
+    }
     if (!packet) return std::unexpected(packet.error());
     if (packet->text == kEnd) break;
     if (packet->text == kBusy) {
@@ -159,6 +173,11 @@ void Handover::serve(int connection) {
     base::log(LogLevel::warning, "proxy: process {} of another user asked for the listeners: refused", pid);
     return;
   }
+  if (!says_that_it_takes_over(connection)) {
+    base::log(LogLevel::warning,
+              "proxy: process {} connected to the handover socket and did not ask for anything", pid);
+    return;
+  }
   if (!send_sockets(connection)) return;
   const auto give_up = std::chrono::steady_clock::now() + kServingWithin;
   while (!stopping_ && std::chrono::steady_clock::now() < give_up) {
@@ -183,6 +202,17 @@ void Handover::serve(int connection) {
     return;
   }
   base::log(LogLevel::warning, "proxy: process {} asked for the listeners and did not come to serve", pid);
+}
+
+// Others wait meanwhile, no longer than a successor waits for an answer.
+bool Handover::says_that_it_takes_over(int connection) const {
+  const auto give_up = std::chrono::steady_clock::now() + kFirstWordsWithin;
+  while (!stopping_ && std::chrono::steady_clock::now() < give_up) {
+    const auto packet = net::receive_packet(connection, std::min(kLookAround, left_until(give_up)));
+    if (packet) return packet->text == kTakesOver;
+    if (packet.error().kind != ErrorKind::not_found) return false;
+  }
+  return false;
 }
 
 bool Handover::send_sockets(int connection) {

@@ -53,6 +53,7 @@ class Handover {
   void wait_for_successor();
   void serve(int connection);
   [[nodiscard]] bool send_sockets(int connection);
+  [[nodiscard]] bool says_that_it_takes_over(int connection) const;
 
   const std::string path_;
   net::Descriptor predecessor_;

@@ -1,10 +1,16 @@
 #include "cli/server.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+
+#include "base/line_writer.h"
 
 namespace ringshift::cli {
 namespace {
@@ -32,10 +38,39 @@ sigset_t set_of(const std::vector<int>& signals) {
   return set;
 }
 
+// Only forms the line. base::log calls one at a time.
+class QueueSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit QueueSink(base::LineWriter& writer) : writer_(writer) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    writer_.write(std::string(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+  base::LineWriter& writer_;
+};
+
+base::LineWriter* standard_error = nullptr;
+
+void flush_the_log() { (void)standard_error->flush(base::LineWriter::kFlushAtEnd); }
+
 }  // namespace
 
 void log_to_stderr(base::LogLevel level) {
-  auto logger = spdlog::stderr_logger_mt("ringshift");
+  if (standard_error == nullptr) {
+    standard_error = new base::LineWriter(STDERR_FILENO);  // Never destroyed: threads may log to the end.
+    (void)std::atexit(flush_the_log);
+    static const std::terminate_handler before = std::get_terminate();
+    std::set_terminate([] {
+      flush_the_log();
+      before();
+    });
+  }
+  auto logger = std::make_shared<spdlog::logger>("ringshift", std::make_shared<QueueSink>(*standard_error));
   logger->set_level(spdlog::level::trace);  // base::log has its own level.
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
   base::set_log_sink(level, [logger](base::LogLevel line_level, std::string_view line) {

@@ -10,7 +10,9 @@
 
 namespace ringshift::cli {
 
-// Installs the sink of base::log. Call before threads start.
+// Installs the sink of base::log: lines are written by a thread of their own, since nobody may wait for who
+// reads them (base/line_writer.h). What is queued at the end is written within a second. Call before threads
+// start.
 void log_to_stderr(base::LogLevel level);
 
 // Blocks signals in this thread and in all that it starts later, so that wait() gets them.

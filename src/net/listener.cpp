@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/seldom.h"
 #include "net/address.h"
 #include "net/handover.h"
 #include "net/watch.h"
@@ -18,7 +19,8 @@
 namespace ringshift::net {
 namespace {
 
-constexpr int kBacklog = 4096;  // The kernel caps it at net.core.somaxconn.
+constexpr int kBacklog = 4096;                        // The kernel caps it at net.core.somaxconn.
+constexpr std::chrono::seconds kExhaustionLogged{5};  // At most one in this time and thread.
 constexpr std::string_view kUnixPrefix = "unix:";
 
 Error failed(std::string_view address, std::string_view step, int error) {
@@ -80,9 +82,13 @@ struct Listener::Impl {
         continue;
       }
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        base::log(base::LogLevel::warning,
-                  "accepting rests for {} ms: {}; raise the limit of open files (ulimit -n)",
-                  kRestAfterExhaustion.count(), std::strerror(errno));
+        thread_local base::Seldom seldom;
+        const std::string why = std::strerror(errno);
+        if (const auto tail = seldom.ask(loop.now(), kExhaustionLogged)) {
+          base::log(base::LogLevel::warning,
+                    "accepting rests for {} ms: {}; raise the limit of open files (ulimit -n){}",
+                    kRestAfterExhaustion.count(), why, *tail);
+        }
         (void)watch.want_read(false);
         rest_over->arm(kRestAfterExhaustion);
         return false;

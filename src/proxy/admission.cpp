@@ -58,7 +58,11 @@ void Session::become_default_user() {
 
 void Session::become(const access::User& user) {
   const RulesInForce& in_force = worker_.rules();
+  was_admitted_ = false;  // A command that waits was judged by other rules, or as somebody else.
   user_ = &user;
+  const access::User& nobody = in_force.rules.users.default_user();
+  authenticated_ = authenticated_ || (nobody.enabled() && nobody.needs_no_password());
+  parser_.set_stranger(!authenticated_);
   reach_ = &worker_.reach_in(user.name(), database_);
   leave_lost_database();
   user_meter_ = in_force.limits.user(user.name());

@@ -106,7 +106,8 @@ std::string read_kill_filter(const Session& session, const CommandParser& argume
     } else if (is("laddr")) {
       filter.local_address = value;
     } else if (is("user")) {
-      if (value != "default") return fmt::format("-ERR No such user '{}'\r\n", quoted_in_error(value));
+      if (session.worker().rules().rules.users.find(value) == nullptr)
+        return fmt::format("-ERR No such user '{}'\r\n", quoted_in_error(value));
       filter.user = value;
     } else if (is("skipme") && equals_ignoring_case(value, "yes")) {
       skip_me = true;

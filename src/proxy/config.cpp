@@ -28,6 +28,8 @@ constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 // Bytes that clients may leave unread, as Redis says it for three classes of clients.
 constexpr std::string_view kOutputLimit = "client-output-buffer-limit";
 
+constexpr std::string_view kDatabaseCount = "databases";  // Those that the client may select.
+
 enum class Form : std::uint8_t { number, memory, yes_no };
 
 struct Changeable {
@@ -63,7 +65,6 @@ constexpr Fixed kFixed[] = {
     {"appendonly", [](const Shared&) { return std::string("no"); }},
     {"bind", [](const Shared& shared) { return host_and_port(shared).first; }},
     {"cluster-enabled", [](const Shared&) { return std::string("no"); }},
-    {"databases", [](const Shared&) { return std::string("1"); }},
     {"io-threads", [](const Shared& shared) { return std::to_string(shared.options.threads); }},
     {"port", [](const Shared& shared) { return host_and_port(shared).second; }},
     {"proto-max-bulk-len",
@@ -96,18 +97,20 @@ std::string output_limit(const Settings& settings) {
 }
 
 // All settings, by name.
-std::vector<std::pair<std::string_view, std::string>> all_settings(const Shared& shared) {
+std::vector<std::pair<std::string_view, std::string>> all_settings(const Session& session) {
+  const Shared& shared = session.shared();
   std::vector<std::pair<std::string_view, std::string>> all;
   for (const Changeable& one : kChangeable) all.emplace_back(one.name, text_of(one, shared.settings));
   for (const Fixed& one : kFixed) all.emplace_back(one.name, one.value(shared));
   all.emplace_back(kOutputLimit, output_limit(shared.settings));
+  all.emplace_back(kDatabaseCount, std::to_string(session.databases()));
   std::ranges::sort(all);
   return all;
 }
 
 std::string get(const Session& session, const CommandParser& arguments) {
   std::vector<std::pair<std::string_view, std::string>> found;
-  for (auto& [name, value] : all_settings(session.shared())) {
+  for (auto& [name, value] : all_settings(session)) {
     for (std::size_t i = 2; i < arguments.argument_count(); ++i) {
       if (!matches_ignoring_case(arguments.argument(i), name)) continue;
       found.emplace_back(name, std::move(value));
@@ -182,6 +185,16 @@ Change parse_output_limit(std::string_view text) {
   return change;
 }
 
+// Raises the limit of open files when that helps.
+std::string too_many_clients(const Shared& shared, const Change& change) {
+  if (!change.error.empty() || change.setting != &Settings::max_clients) return {};
+  const auto wanted = static_cast<std::size_t>(change.value);
+  const std::size_t room = shared.open_files->room_for(wanted);
+  if (room == wanted) return {};
+  return fmt::format(
+      "The operating system is not able to handle the specified number of clients, try with {}", room);
+}
+
 std::string failed(std::string_view name, std::string_view why) {
   return fmt::format("-ERR CONFIG SET failed (possibly related to argument '{}') - {}\r\n",
                      quoted_in_error(name), why);
@@ -203,13 +216,17 @@ std::string set(Session& session, const CommandParser& arguments) {
     const auto changeable = std::ranges::find_if(kChangeable, named);
     const bool limit = equals_ignoring_case(name, kOutputLimit);
     if (changeable == std::end(kChangeable) && !limit) {
-      if (std::ranges::none_of(kFixed, named)) return unknown(name);
+      if (std::ranges::none_of(kFixed, named) && !equals_ignoring_case(name, kDatabaseCount))
+        return unknown(name);
       return failed(name, "can't set immutable config");
     }
     const std::string_view known = limit ? kOutputLimit : changeable->name;
     if (std::ranges::find(names, known) != names.end()) return failed(name, "duplicate parameter");
     names.push_back(known);
     changes.push_back(limit ? parse_output_limit(value) : parse(*changeable, value));
+    if (const std::string error = too_many_clients(session.shared(), changes.back()); !error.empty()) {
+      return failed(name, error);
+    }
     if (!changes.back().error.empty()) return failed(name, changes.back().error);
   }
   for (const Change& change : changes) {

@@ -1,10 +1,12 @@
 // What a session does with one command: the policy of the command table, applied.
 #include <array>
+#include <chrono>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "base/log.h"
+#include "base/seldom.h"
 #include "protocol/resp/command_keys.h"
 #include "proxy/blocked.h"
 #include "proxy/databases.h"
@@ -30,7 +32,8 @@ using protocol::resp::Handling;
 using protocol::resp::LocalCommand;
 using telemetry::Counter;
 
-constexpr std::size_t kRoutedAtOnce = 32;  // Keys of a split command.
+constexpr std::size_t kRoutedAtOnce = 32;           // Keys of a split command.
+constexpr std::chrono::seconds kStrangerLogged{1};  // At most one in this time and worker.
 
 // These are told from all others by where their entries lie.
 const Command* const kGet = protocol::resp::find_command("get");
@@ -305,8 +308,11 @@ void Session::refuse_unknown() {
   const std::string_view name = parser_.argument(0);
   // A web page that makes a browser talk to us begins with "POST /" or soon has a line "Host: ...".
   if (equals_ignoring_case(name, "post") || equals_ignoring_case(name, "host:")) {
-    base::log(base::LogLevel::warning, "proxy: disconnected client {} ({}): it speaks HTTP, not RESP", id_,
-              stream_->peer());
+    thread_local base::Seldom seldom;
+    if (const auto tail = seldom.ask(worker_.loop().now(), kStrangerLogged)) {
+      base::log(base::LogLevel::warning, "proxy: disconnected client {} ({}): it speaks HTTP, not RESP{}",
+                id_, stream_->peer(), *tail);
+    }
     worker_.counters().add(Counter::errors_protocol);
     closing_ = true;
     mark();  // There may be no answer to write that would lead to the end.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "net/address.h"
 #include "proxy/hot_keys.h"
 #include "proxy/worker.h"
@@ -47,11 +48,6 @@ std::string bound_address(const std::string& listen) {
   if (!endpoint || (endpoint->unix_path.empty() && endpoint->port == 0)) return {};
   const auto addresses = net::resolve(*endpoint);
   return addresses ? addresses->front().text() : std::string();
-}
-
-bool is_wildcard(const std::string& listen) {
-  const auto endpoint = net::parse_endpoint(listen);
-  return endpoint && (endpoint->host == "0.0.0.0" || endpoint->host == "::" || endpoint->host == "*");
 }
 
 }  // namespace
@@ -142,6 +138,26 @@ struct Proxy::Impl {
   }
 };
 
+namespace {
+
+void make_room_for_clients(Shared& shared) {
+  std::size_t members = 0;
+  for (const ServedCluster& cluster : shared.clusters) members += cluster.holder->load()->members().size();
+  shared.open_files.emplace(
+      OpenFiles::Needs{shared.options.threads, members, /*listeners=*/shared.listening.size()});
+  const std::size_t wanted = shared.options.max_clients;
+  const std::size_t room = shared.open_files->room_for(wanted);
+  if (room == wanted) return;
+  shared.settings.max_clients.set(static_cast<std::int64_t>(room));
+  const std::size_t reserved = shared.open_files->reserved();
+  base::log(base::LogLevel::warning,
+            "proxy: maxclients has been reduced from {} to {}: of all files that may be open {} are kept for "
+            "members and listeners; for {} clients raise the limit (ulimit -Hn, LimitNOFILE=) to {}",
+            wanted, room, reserved, wanted, wanted + reserved);
+}
+
+}  // namespace
+
 Proxy::Proxy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Proxy::~Proxy() { stop(); }
@@ -181,12 +197,9 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   self.shared.clusters = std::move(clusters);
   for (ServedCluster& cluster : self.shared.clusters) cluster.hot_keys = std::make_shared<HotKeyBoard>();
   self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
-  self.shared.open_to_all = is_wildcard(self.shared.options.listen);
-  for (const Options::Listen& also : self.shared.options.also_listen) {
-    self.shared.open_to_all = self.shared.open_to_all || is_wildcard(also.address);
-  }
   self.shared.address = listening[0].address;
   self.shared.listening = std::move(listening);
+  make_room_for_clients(self.shared);
   self.shared.applied = [&self](std::size_t worker, std::size_t cluster, topology::Version version) {
     self.worker_applied(worker, cluster, version);
   };

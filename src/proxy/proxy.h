@@ -55,7 +55,8 @@ struct Options {
   // there is none.
   std::shared_ptr<net::ListeningSockets> inherited;
   std::size_t max_clients = 10000;
-  // Refuse clients of other machines while nobody needs a password and we listen on all addresses.
+  // Refuse clients that come by another address than loopback, or a unix socket, while nobody needs a
+  // password.
   bool protected_mode = true;
   bool allow_flush = false;                 // FLUSHALL and FLUSHDB empty every member; else they are refused.
   std::chrono::seconds idle_timeout{0};     // Clients idle for so long are closed; 0: never.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "protocol/resp/value.h"
@@ -86,15 +88,25 @@ void ScanStep::look() {
 // False when the scan is over.
 bool ScanStep::ask() {
   look();
-  const auto target = scan_->next(position_, views_);
-  if (!target) return false;
+  const auto all = session_.worker().upstreams_in(session_.database());
+  const auto reached = session_.reach().upstreams();
+  std::optional<Scan::Target> target;
+  while (true) {
+    target = scan_->next(position_, views_);
+    if (!target) return false;
+    from_ = all[target->cluster].get();
+    if (std::ranges::find(reached, from_) != reached.end()) break;
+    // Places are numbered over all clusters, so that a cursor outlives a change of routes; but nobody waits
+    // for, or is told the errors of, members that he does not reach.
+    position_.member_cursor = 0;
+    ++position_.place;
+  }
   const std::string cursor = std::to_string(position_.member_cursor);
   std::string command;
   append_header(command, '*', 2 + option_count_);
   append_bulk(command, "SCAN");
   append_bulk(command, cursor);
   command += options_;
-  from_ = session_.worker().upstreams_in(session_.database())[target->cluster].get();
   from_->pool().at(target->member, resp_).send(command, *this, 0);
   return true;
 }

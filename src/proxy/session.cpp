@@ -1,12 +1,12 @@
 #include "proxy/session.h"
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/append.h"
 #include "base/log.h"
+#include "base/seldom.h"
 #include "proxy/replies.h"
 #include "proxy/subscriber.h"
 #include "proxy/upstream.h"
@@ -31,16 +31,10 @@ constexpr std::chrono::seconds kTlsFailureLogged{1};  // At most one in this tim
 
 // Whoever set up the certificates must learn why clients fail, and a port scan must not fill the disk.
 void tell_tls_failure(const std::string& peer, std::string_view reason, base::TimePoint now) {
-  thread_local std::optional<base::TimePoint> told_at;
-  thread_local std::uint64_t untold = 0;
-  if (told_at && now - *told_at < kTlsFailureLogged) {
-    ++untold;
-    return;
+  thread_local base::Seldom seldom;
+  if (const auto tail = seldom.ask(now, kTlsFailureLogged)) {
+    base::log(base::LogLevel::warning, "client {}: {}{}", peer, reason, *tail);
   }
-  told_at = now;
-  base::log(base::LogLevel::warning, "client {}: {}{}", peer, reason,
-            untold == 0 ? "" : " (and " + std::to_string(untold) + " more before it)");
-  untold = 0;
 }
 
 // So that an answer of some KiB that has to wait for its turn is not an allocation each time.

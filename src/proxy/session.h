@@ -67,7 +67,8 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   // The answer to the next command comes when every worker has answered.
   void gather(Gather::Finish finish, const Gather::Ask& ask);
 
-  // session_pubsub.cpp. From the subscriber: a message, as a push of RESP3. It comes between two answers.
+  // session_pubsub.cpp. From the subscriber: a message, as a push of RESP3. It comes between two answers:
+  // while one goes out in pieces, it waits for the end of that.
   void deliver(std::string_view push);
   [[nodiscard]] bool subscribed() const noexcept;
   [[nodiscard]] bool in_subscriber_mode() const noexcept;  // Of RESP2.
@@ -180,11 +181,16 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   std::size_t feed_upload(std::string_view bytes);
   [[nodiscard]] bool upload_choked() const noexcept;
   void go_on_pouring();
+  // A part of the oldest answer may be out already, and its rest not.
+  [[nodiscard]] bool pouring() noexcept {
+    return in_flight() != 0 && slot(head_).ready && slot(head_).task != nullptr;
+  }
   // session_pubsub.cpp
   Outcome dispatch_pubsub(const protocol::resp::Command& command);
   void dispatch_pubsub_query(const protocol::resp::Command& command);
   [[nodiscard]] bool refused_to_subscriber(const protocol::resp::Command& command);
   [[nodiscard]] std::size_t output_bound() const noexcept;  // Unread bytes beyond which the client is cut.
+  void put_late_pushes();
   // dispatch.cpp
   Outcome dispatch();
   void dispatch_routed(const protocol::resp::Command& command);
@@ -246,7 +252,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   std::size_t slot_count_ = 0;    // slots_.size()
   std::uint64_t head_ = 0;        // The next number to be answered.
   std::uint64_t tail_ = 0;        // The next number to be given.
-  std::size_t stored_bytes_ = 0;  // In answers that wait for their turn.
+  std::size_t stored_bytes_ = 0;  // In answers that wait for their turn, and in late_pushes_.
   std::size_t index_ = 0;         // In Worker::sessions_.
   backend::Resp resp_ = backend::Resp::v2;
   bool marked_ = false;
@@ -283,6 +289,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   Upload* upload_ = nullptr;                  // A command that is passed on while it comes; its slot owns it.
   std::unique_ptr<Transaction> transaction_;  // Null nearly always.
   std::unique_ptr<Subscriber> subscriber_;    // Null unless it has subscribed.
+  std::string late_pushes_;                   // Came while an answer went out in pieces.
   std::string name_;
 };
 

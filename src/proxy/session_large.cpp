@@ -164,6 +164,7 @@ void Session::end_pour(std::uint64_t number) {
   if (number != head_) return;  // Its slot is ready, as any answer's that waits for its turn.
   slot(number).ready = false;
   ++head_;
+  if (!late_pushes_.empty()) put_late_pushes();
   if (head_ != tail_ && slot(head_).ready) advance();
 }
 
@@ -175,6 +176,8 @@ void Session::break_pour(std::uint64_t number, const backend::Failure& failure) 
               "proxy: disconnected client {} ({}): member {} broke off an answer: {}", id_, stream_->peer(),
               failure.member, failure.reason);
     worker_.counters().add(Counter::clients_cut);
+    stored_bytes_ -= late_pushes_.size();  // They would lie in half an answer.
+    std::string().swap(late_pushes_);
     end_pour(number);
     kill();
     return;
@@ -189,7 +192,7 @@ void Session::break_pour(std::uint64_t number, const backend::Failure& failure) 
 
 // The oldest answer goes on, if it is one that comes in pieces.
 void Session::go_on_pouring() {
-  if (in_flight() == 0 || !slot(head_).ready || slot(head_).task == nullptr) return;
+  if (!pouring()) return;
   static_cast<LargeAnswer&>(*slot(head_).task).go_on();
 }
 

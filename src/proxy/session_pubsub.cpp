@@ -109,13 +109,31 @@ void Session::deliver(std::string_view push) {
   if (!stream_ || closing_) return;
   mark();
   if (unread() > output_bound()) return;
+  const bool late = pouring();
+  const auto add = [this, late](std::string_view bytes) {
+    if (late) {
+      late_pushes_.append(bytes);
+      stored_bytes_ += bytes.size();  // So they count towards the bound.
+    } else {
+      stream_->append(bytes);
+    }
+  };
   if (resp_ == backend::Resp::v3) {
-    stream_->append(push);
+    add(push);
   } else {
-    stream_->append("*");
-    stream_->append(push.substr(1));
+    add("*");
+    add(push.substr(1));
   }
   worker_.counters().add(telemetry::Counter::messages);
+}
+
+// The answer that they waited for is whole.
+void Session::put_late_pushes() {
+  if (stream_) {
+    stream_->append(late_pushes_);
+    stored_bytes_ -= late_pushes_.size();
+  }
+  std::string().swap(late_pushes_);
 }
 
 std::size_t Session::output_bound() const noexcept {

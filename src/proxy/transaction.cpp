@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::string_view kMulti = "*1\r\n$5\r\nMULTI\r\n";
 constexpr std::string_view kExec = "*1\r\n$4\r\nEXEC\r\n";
+constexpr std::string_view kHello2 = "*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n";
+constexpr std::string_view kHello3 = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
 constexpr std::string_view kUnwatch = "*1\r\n$7\r\nUNWATCH\r\n";
 
 // Whether a member may be sent this inside a block: it acts on its keys alone, or on nothing.
@@ -46,6 +48,21 @@ bool fits_in_a_block(const Command& command) {
   }
 }
 
+std::string_view why_not_in_a_block(const Command& command) {
+  switch (command.handling) {
+    case Handling::unsupported:
+      return command.reason;
+    case Handling::local:
+      return "between MULTI and EXEC: the proxy answers it, and what is queued goes to a member as one block";
+    case Handling::pubsub:
+      return "between MULTI and EXEC: subscriptions are kept by the proxy, and what is queued goes to a "
+             "member "
+             "as one block";
+    default:
+      return "between MULTI and EXEC: it concerns all members, and what is queued goes to one";
+  }
+}
+
 }  // namespace
 
 Transaction::Transaction(Session& session) : session_(session) {}
@@ -58,9 +75,7 @@ std::string Transaction::queue(const Command& command, const CommandParser& argu
   if ((command.flags & protocol::resp::k_no_multi) != 0) {
     error = "-ERR Command not allowed inside a transaction";
   } else if (!fits_in_a_block(command)) {
-    text = unsupported(command, command.handling == Handling::unsupported
-                                    ? command.reason
-                                    : "between MULTI and EXEC: it concerns more than one member's keys");
+    text = unsupported(command, why_not_in_a_block(command));
     error = text;
   } else if (block_.size() + arguments.raw().size() > kMaxBlockBytes) {
     text = "-ERR the transaction is longer than " + std::to_string(kMaxBlockBytes) + " bytes";
@@ -140,7 +155,12 @@ void Transaction::exec_watched(const std::string& block, std::size_t count) {
   reset_queue();
   over_ = true;
   ++awaited_;
-  watch_->send_block(block, count, *this, session_.take_alone());
+  const std::uint64_t number = session_.take_alone();
+  if (session_.resp() == watch_resp_) return watch_->send_block(block, count, *this, number);
+  // HELLO came between WATCH and EXEC; it ends no watch.
+  watch_switched_ = true;
+  const std::string_view hello = session_.resp() == backend::Resp::v3 ? kHello3 : kHello2;
+  watch_->send_block(std::string(hello) + block, count + 1, *this, number);
 }
 
 void Transaction::discard() {
@@ -207,7 +227,9 @@ void Transaction::watch(const Command& command, const CommandParser& arguments) 
 void Transaction::send_watch(std::uint64_t number, const Destination& where, const std::string& bytes) {
   watch_member_ = where.upstream->snapshot().members()[where.member].id;
   if (watch_ == nullptr) {
-    watch_ = where.upstream->pool().open_private(where.member, session_.resp(), *this);
+    watch_resp_ = session_.resp();
+    watch_switched_ = false;
+    watch_ = where.upstream->pool().open_private(where.member, watch_resp_, *this);
   }
   ++awaited_;
   watch_->send(bytes, *this, number);
@@ -246,7 +268,9 @@ void Transaction::settle() {
   over_ = false;
   watched_.clear();
   watch_broken_ = false;
-  if (watch_ != nullptr) watch_upstream_->pool().give_back(std::move(watch_));
+  if (watch_ == nullptr) return;
+  if (watch_switched_) return watch_.reset();  // Nobody else's: the pool does not know what it speaks.
+  watch_upstream_->pool().give_back(std::move(watch_));
 }
 
 void Transaction::on_lost(const Failure&) {

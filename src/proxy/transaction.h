@@ -85,10 +85,12 @@ class Transaction final : private backend::ReplySink, private backend::PrivateOw
   std::unique_ptr<backend::PrivateConnection> watch_;
   std::vector<std::string> watched_;
   Upstream* watch_upstream_ = nullptr;
-  std::string watch_member_;   // Id.
-  bool watch_broken_ = false;  // EXEC must answer nil.
-  std::uint64_t awaited_ = 0;  // Commands of ours that are under way on watch_.
-  bool over_ = false;          // EXEC is under way: give watch_ back after it.
+  std::string watch_member_;                      // Id.
+  backend::Resp watch_resp_ = backend::Resp::v2;  // What the pool takes watch_ to speak,
+  bool watch_switched_ = false;                   // and the client asked for another since.
+  bool watch_broken_ = false;                     // EXEC must answer nil.
+  std::uint64_t awaited_ = 0;                     // Commands of ours that are under way on watch_.
+  bool over_ = false;                             // EXEC is under way: give watch_ back after it.
 };
 
 }  // namespace ringshift::proxy

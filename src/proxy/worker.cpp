@@ -164,8 +164,7 @@ void Worker::accept(int fd, bool tls) {
 // As Redis: without a password nobody else's machine is served by accident.
 bool Worker::refused_for_protection(int fd) {
   const access::User& user = rules_->rules.users.default_user();
-  if (!shared_.options.protected_mode || !rules_->rules.protected_mode || !shared_.open_to_all ||
-      !user.needs_no_password())
+  if (!shared_.options.protected_mode || !rules_->rules.protected_mode || !user.needs_no_password())
     return false;
   return !net::is_local_peer(fd);
 }

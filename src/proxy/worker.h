@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "net/loop.h"
 #include "proxy/acl_log.h"
 #include "proxy/database_set.h"
+#include "proxy/open_files.h"
 #include "proxy/proxy.h"
 #include "proxy/pubsub_counts.h"
 #include "proxy/reach.h"
@@ -44,12 +46,12 @@ struct Shared {
   [[nodiscard]] std::uint64_t next_slow_id() const noexcept { return slow_ids.fetch_add(1); }
 
   Options options;
-  mutable Settings settings;  // Atomics: any session may change them.
+  mutable Settings settings;            // Atomics: any session may change them.
+  std::optional<OpenFiles> open_files;  // Set before the workers start.
   std::vector<Worker*> workers;
   std::vector<ServedCluster> clusters;
   std::shared_ptr<const RulesInForce> rules;  // As the workers start; later ones are posted to them.
   mutable AclLog acl_log;
-  bool open_to_all = false;                // A listener is on all addresses.
   std::vector<Options::Listen> listening;  // With the ports that were taken.
   std::string address;                     // Of the first.
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();

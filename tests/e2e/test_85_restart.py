@@ -410,6 +410,21 @@ def test_a_stranger_is_told_apart(line, tmp_path):
     assert os.stat(line.handover).st_mode & 0o777 == 0o600
 
 
+def test_a_silent_visitor_does_not_hold_the_place(line):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
+        silent.connect(str(line.handover))
+        began = time.monotonic()
+        line.replace()
+        print(f"replaced after {time.monotonic() - began:.1f} s")
+        assert line.client().ping()
+    # Nor one that says something else.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as rude:
+        rude.connect(str(line.handover))
+        rude.send(b"serving")
+        line.replace()
+        assert line.client().ping()
+
+
 def test_a_crashed_predecessor_is_no_obstacle(line):
     line.current.kill()
     assert line.handover.exists()

@@ -1,13 +1,18 @@
 """What is around the proxy is broken: clients that hardly read, a disk that is full, members that accept and are silent,
 no descriptors left. The process lives, does not spin, keeps its bounds, and serves whoever is well."""
+import contextlib
 import json
+import os
+import signal
 import socket
+import subprocess
 import threading
 import time
 
+import pytest
 import redis
 
-from differential.resp import Connection, encode
+from differential.resp import Closed, Connection, encode
 from harness.cluster import RINGSHIFT
 from harness.process import Process, free_port, wait_until
 from test_87_many_clients import cpu_seconds, rss
@@ -145,19 +150,34 @@ def test_a_member_that_accepts_and_is_silent(make_cluster):
             s.close()
 
 
-def test_out_of_descriptors_it_rests(make_cluster):
-    """Clients wait in the kernel's queue; whoever is connected is served; the loop does not spin, nor fill the log."""
+def test_idle_clients_leave_descriptors_for_the_members(make_cluster):
+    """With few of them the proxy takes fewer clients, and says so; members that restart are reached all the same; the loop does
+    not spin, nor fill the log."""
     cluster = make_cluster(members=2, proxies=1)
-    proxy = start_proxy(cluster, limit="ulimit -n 64;")
+    proxy = start_proxy(cluster, limit="ulimit -n 80;")
+    wait_until("it says so", lambda: "maxclients has been reduced from 10000 to" in proxy.errors())
     first = cluster.client()
+    most = int(first.config_get("maxclients")["maxclients"])
+    assert 1 <= most < 80 and first.info("clients")["maxclients"] == most
+    with pytest.raises(redis.ResponseError, match=f"The operating system is not able.*try with {most}"):
+        first.config_set("maxclients", 1000)
     assert first.set("a", "1")
     waiting = [socket.create_connection(("127.0.0.1", proxy.port)) for _ in range(120)]
-    time.sleep(0.3)
+    for member in cluster.members:
+        member.process.kill()
+        member.start()
+
+    def reached():
+        try:
+            return all(first.set(f"k{n}", n) for n in range(40)) and first.set("a", "1")
+        except redis.RedisError:
+            return False
+    wait_until("the members are reached again", reached)
     said = len(proxy.errors())
     share = busy_share(proxy)
-    print(f"CPU without descriptors: {share:.1%}; {len(proxy.errors()) - said} bytes of log in two seconds")
+    print(f"{most} clients; CPU: {share:.1%}; {len(proxy.errors()) - said} bytes of log in two seconds")
     assert share < 0.1
-    assert len(proxy.errors()) - said < 4000
+    assert len(proxy.errors()) - said < 1000
     assert first.get("a") == b"1"
     for s in waiting:
         s.close()
@@ -168,3 +188,36 @@ def test_out_of_descriptors_it_rests(make_cluster):
         except redis.RedisError:
             return False
     wait_until("the proxy takes clients again", serves)
+
+
+def test_nobody_waits_for_who_reads_the_log(make_cluster):
+    """Standard error is a pipe that nobody empties, as of a supervisor that hangs: clients are served, and the end comes in time."""
+    cluster = make_cluster(members=2, proxies=1)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"." * 4096)
+    os.set_blocking(writer, True)
+    port = free_port()
+    proxy = subprocess.Popen([RINGSHIFT, "proxy", "--spec", cluster.write_spec(), "--listen", f"127.0.0.1:{port}", "--threads",
+                              "1", "--verbose", "--request-timeout-ms", "300"], stderr=writer, stdout=subprocess.PIPE)
+    os.close(writer)
+    try:
+        assert b"ready" in proxy.stdout.readline()
+        client = Connection(port)
+        assert client.ask("SET", "a", "1") == b"+OK\r\n"
+        cluster.members[1].process.kill()  # It has much to say of that, and of those who speak HTTP.
+        for n in range(20):
+            client.ask("SET", f"k{n}", n)
+            with pytest.raises(Closed):
+                Connection(port).ask("POST", "/", "HTTP/1.1")
+            assert client.ask("PING") == b"+PONG\r\n"
+        began = time.monotonic()
+        proxy.send_signal(signal.SIGTERM)
+        assert proxy.wait(timeout=20) == 0
+        print(f"ended after {time.monotonic() - began:.1f} s")
+    finally:
+        proxy.kill()
+        proxy.wait()
+        os.close(reader)

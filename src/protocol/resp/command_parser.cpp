@@ -275,8 +275,11 @@ CommandParser::State CommandParser::parse_array(std::string_view bytes) {
       case Line::ready:
         break;
     }
-    if (!valid || count > static_cast<std::int64_t>(limits_.max_arguments)) {
+    if (!valid || count > static_cast<std::int64_t>(trusted_.max_arguments)) {
       return fail("invalid multibulk length");
+    }
+    if (count > static_cast<std::int64_t>(limits_.max_arguments)) {
+      return fail("unauthenticated multibulk length");
     }
     if (count <= 0) return State::command;  // Empty; count_ is 0.
     expected_ = static_cast<std::size_t>(count);
@@ -304,8 +307,11 @@ CommandParser::State CommandParser::parse_bulks(std::string_view bytes) {
         const char c = bytes[at];
         return fail(fmt::format("expected '$', got '{}'", c == '\r' || c == '\n' || c == '\0' ? ' ' : c));
       }
-      if (!valid || size < 0 || size > static_cast<std::int64_t>(limits_.max_bulk_bytes)) {
+      if (!valid || size < 0 || size > static_cast<std::int64_t>(trusted_.max_bulk_bytes)) {
         return fail("invalid bulk length");
+      }
+      if (size > static_cast<std::int64_t>(limits_.max_bulk_bytes)) {
+        return fail("unauthenticated bulk length");
       }
       bulk_size_ = static_cast<std::size_t>(size);
       if (pos_ + bulk_size_ + 2 - begin_ > limits_.max_command_bytes) return fail("too big command");

@@ -7,6 +7,7 @@
 // next parse(). One thread. Cost: O(bytes), no allocation once the argument list has grown. Failure: after
 // `error` the connection is to be closed; the parser answers the same for ever.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,7 +17,7 @@
 namespace ringshift::protocol::resp {
 
 struct CommandLimits {
-  std::size_t max_arguments = 1U << 20;                       // Of one command.
+  std::size_t max_arguments = INT32_MAX;                      // Announced, as in Redis; the bytes bound them.
   std::size_t max_bulk_bytes = 512U << 20;                    // One argument; Redis' proto-max-bulk-len.
   std::size_t max_inline_bytes = 64U << 10;                   // An inline command, or the digits of a length.
   std::size_t max_command_bytes = (512U << 20) + (1U << 20);  // A whole command.
@@ -26,7 +27,18 @@ class CommandParser {
  public:
   enum class State : std::uint8_t { command, need_more, error };
 
-  explicit CommandParser(const CommandLimits& limits = {}) : limits_(limits) {}
+  explicit CommandParser(const CommandLimits& limits = {}) : limits_(limits), trusted_(limits) {}
+
+  // Whoever has not said who he is may send little: enough for AUTH and HELLO, not enough to fill memory.
+  // Asked of the lengths that are read from now on. As Redis.
+  static constexpr std::size_t kStrangersArguments = 10;
+  static constexpr std::size_t kStrangersBulkBytes = 16U << 10;
+  void set_stranger(bool stranger) noexcept {
+    limits_ = trusted_;
+    if (!stranger) return;
+    limits_.max_arguments = std::min(trusted_.max_arguments, kStrangersArguments);
+    limits_.max_bulk_bytes = std::min(trusted_.max_bulk_bytes, kStrangersBulkBytes);
+  }
 
   // Looks for one command at the front of `bytes`. Empty commands (`*0`, `*-5`, a blank line) are skipped.
   [[nodiscard]] State parse(std::string_view bytes) {
@@ -96,7 +108,8 @@ class CommandParser {
   Line length_line(std::string_view bytes, std::int64_t& value, bool& valid);
   void add(std::size_t offset, std::size_t size);
 
-  CommandLimits limits_;
+  CommandLimits limits_;   // In force.
+  CommandLimits trusted_;  // Without set_stranger().
   State state_ = State::need_more;
   bool fresh_ = false;  // `command` was said, and nothing is kept that the next one should not find.
   Step step_ = Step::start;

@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "cluster.h"
+#include "protocol/resp/command_parser.h"
 #include "proxy/limits.h"
 
 namespace ringshift::proxy {
 namespace {
 
 using access::User;
+using protocol::resp::CommandParser;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -237,6 +239,43 @@ TEST(AccessAtProxy, NothingRunsBeforeThePassword) {
   EXPECT_EQ(client.reply(), "-NOAUTH Authentication required.\r\n");
 }
 
+// Or anybody who reaches the port could fill the memory. Word for word as a real server.
+TEST(AccessAtProxy, StrangersMaySendLittle) {
+  RedisProcess real;
+  Client setup(port_of(real.address()));
+  ASSERT_EQ(setup.ask({"CONFIG", "SET", "requirepass", "p"}), "+OK\r\n");
+  Pools pools(with_users({{"default", {"reset", "on", ">p", "~*", "&*", "+@all"}}}));
+  const std::string most(CommandParser::kStrangersBulkBytes, 'x');
+  const std::string beginnings[] = {
+      fmt::format("*2\r\n$4\r\nAUTH\r\n${}\r\n", most.size() + 1),
+      "*11\r\n",
+      "*2\r\n$62914660\r\n",
+      fmt::format("*2\r\n$4\r\nAUTH\r\n${}\r\n{}\r\n*11\r\n", most.size(), most),
+      "*10\r\n$3\r\nGET\r\n$16385\r\n",
+      "*-1\r\n*3000000000\r\n",
+      "*2\r\n$4\r\nAUTH\r\n$600000000\r\n"};
+  for (const std::string& bytes : beginnings) {
+    Client ours = pools.client();
+    Client theirs(port_of(real.address()));
+    EXPECT_TRUE(ours.send(bytes) && theirs.send(bytes));
+    EXPECT_EQ(ours.rest(), theirs.rest()) << bytes.substr(0, 60);
+  }
+  Client al = pools.client("default", "p");
+  EXPECT_EQ(al.ask({"SET", "k", most + "y"}), "+OK\r\n");
+  EXPECT_EQ(al.ask({"DEL", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "k"}), ":1\r\n");
+  EXPECT_EQ(al.ask({"RESET"}), "+RESET\r\n");
+  EXPECT_TRUE(al.send("*11\r\n"));
+  EXPECT_EQ(al.rest(), "-ERR Protocol error: unauthenticated multibulk length\r\n");
+  // Once nobody needs a password any more, those who wait are trusted, too.
+  Client waiting = pools.client();
+  EXPECT_THAT(waiting.ask({"GET", "k"}), StartsWith("-NOAUTH"));
+  pools.proxy().set_rules({});
+  for (int n = 0; n < 200 && !waiting.ask({"GET", "none"}).starts_with("$-1"); ++n) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(waiting.ask({"SET", "k", most + "z"}), "+OK\r\n");
+}
+
 TEST(AccessAtProxy, RoutesByPrefixAndByUser) {
   Rules rules =
       with_users({{"tenant", {"on", ">t", "~*", "&*", "+@all"}}, {"lost", {"on", ">l", "+@all", "~*"}}});
@@ -272,6 +311,26 @@ TEST(AccessAtProxy, RoutesByPrefixAndByUser) {
   EXPECT_EQ(tenant.ask({"BLPOP", "list", "1"}), "*2\r\n$4\r\nlist\r\n$1\r\n1\r\n");
 }
 
+TEST(AccessAtProxy, AScanAsksNoClusterThatItsUserDoesNotReach) {
+  for (const std::size_t reached : {std::size_t{0}, std::size_t{1}}) {
+    Rules rules = with_users({{"al", {"on", ">p", "~*", "+@all"}}});
+    rules.user_routes.emplace("al", RouteTable(std::vector<RouteRule>{{"", reached}}));
+    Pools pools(std::move(rules));
+    Client al = pools.client("al", "p");
+    for (int i = 0; i < 50; ++i) ASSERT_EQ(al.ask({"SET", fmt::format("k{}", i), "v"}), "+OK\r\n");
+    (reached == 0 ? pools.b : pools.a).kill();  // Whose errors, or silence, are not his.
+    std::string cursor = "0";
+    std::size_t keys = 0;
+    do {
+      const auto answer = protocol::resp::decode(al.ask({"SCAN", cursor, "COUNT", "7"}));
+      ASSERT_TRUE(answer && *answer && (*answer)->value.items.size() == 2);
+      cursor = (*answer)->value.items[0].text;
+      keys += (*answer)->value.items[1].items.size();
+    } while (cursor != "0");
+    EXPECT_EQ(keys, 50U);
+  }
+}
+
 TEST(AccessAtProxy, UsersWhomNoRouteTakesReachNothing) {
   Rules rules = with_users({{"al", {"on", ">p", "~*", "+@all"}}});
   rules.routes = RouteTable(std::vector<RouteRule>{});
@@ -300,6 +359,29 @@ TEST(AccessAtProxy, NewRulesReachOpenConnections) {
   EXPECT_EQ(al.ask({"GET", "k"}), "$-1\r\n");  // In the other cluster now.
   EXPECT_THAT(al.ask({"SET", "k", "2"}), StartsWith("-NOPERM"));
   EXPECT_THAT(pools.client().ask({"AUTH", "al", "p"}), StartsWith("-WRONGPASS"));
+}
+
+// What was admitted before it was held up is judged anew, and nothing later passes in its name.
+TEST(AccessAtProxy, AnAdmissionEndsWithItsRules) {
+  const std::vector<std::pair<std::string, Words>> users = {
+      {"reader", {"on", ">p", "~*", "+@read", "+ping"}}};
+  Rules limited = with_users(users);
+  limited.limits.push_back({.scope = LimitRule::Scope::client, .name = "", .requests_per_second = 1e6});
+  Pools pools(std::move(limited));
+  Client admin = pools.client(), client = pools.client();
+  ASSERT_EQ(admin.ask({"CLIENT", "PAUSE", "60000", "WRITE"}), "+OK\r\n");
+  client.command({"SET", "k", "1"});
+  EXPECT_EQ(client.reply(std::chrono::milliseconds(300)), "(timeout)");
+  pools.proxy().set_rules(with_users(users));  // Sessions of `default` have nothing to ask now.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  client.command({"AUTH", "reader", "p"});
+  client.command({"SET", "k", "2"});
+  client.command({"GET", "k"});
+  ASSERT_EQ(admin.ask({"CLIENT", "UNPAUSE"}), "+OK\r\n");
+  EXPECT_EQ(client.reply(), "+OK\r\n");
+  EXPECT_EQ(client.reply(), "+OK\r\n");
+  EXPECT_THAT(client.reply(), StartsWith("-NOPERM"));
+  EXPECT_EQ(client.reply(), "$1\r\n1\r\n");
 }
 
 TEST(AccessAtProxy, LimitsSayWhichAndForHowLong) {
@@ -390,6 +472,30 @@ TEST(AccessAtProxy, ProtectedModeRefusesOtherMachines) {
   Client al = pools.client();
   while (al.ask({"GET", "x"}) == "$-1\r\n") al = pools.client();
   EXPECT_THAT(first_line(port), StartsWith("-NOAUTH"));
+  // A listener on one address alone makes no difference, as in Redis.
+  char text[INET_ADDRSTRLEN];
+  ASSERT_NE(::inet_ntop(AF_INET, &own, text, sizeof text), nullptr);
+  Options alone;
+  alone.listen = fmt::format("{}:0", text);
+  alone.also_listen.push_back({.address = "127.0.0.1:0"});
+  Pools there({}, alone);
+  EXPECT_THAT(first_line(port_of(there.proxy().address())), StartsWith("-DENIED"));
+  EXPECT_EQ(Client(port_of(there.proxy().listening()[1].address)).ask({"PING"}), "+PONG\r\n");
+  alone.protected_mode = false;
+  alone.also_listen.clear();
+  Pools open({}, alone);
+  EXPECT_EQ(first_line(port_of(open.proxy().address())), "+PONG\r\n");
+}
+
+TEST(AccessAtProxy, ClientsAreKilledByUser) {
+  Pools pools(with_users({{"al", {"on", ">p", "~*", "+@all"}}, {"bo", {"on", ">p", "~*", "+@all"}}}));
+  Client al = pools.client("al", "p"), other = pools.client("al", "p"), admin = pools.client();
+  EXPECT_EQ(admin.ask({"CLIENT", "KILL", "USER", "bo"}), ":0\r\n");  // He exists, and is not there.
+  EXPECT_EQ(admin.ask({"CLIENT", "KILL", "USER", "cy"}), "-ERR No such user 'cy'\r\n");
+  EXPECT_EQ(admin.ask({"CLIENT", "KILL", "USER", "al"}), ":2\r\n");
+  EXPECT_EQ(al.rest(), "");
+  EXPECT_EQ(other.rest(), "");
+  EXPECT_EQ(admin.ask({"PING"}), "+PONG\r\n");
 }
 
 // A message as RESP2 has it, its pattern first if one matched.

@@ -1,6 +1,7 @@
 // CONFIG, SLOWLOG, LATENCY and INFO: the proxy's own settings and figures, of all its threads.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "cluster.h"
 #include "proxy/arguments.h"
@@ -58,6 +59,24 @@ TEST_F(ProxyConfig, SetSaysWhatIsWrongAsRedisDoes) {
       << "all or nothing";
   EXPECT_TRUE(
       client_.ask({"CONFIG", "REWRITE"}).starts_with("-ERR command 'config rewrite' is not supported"));
+}
+
+// As Redis: what the limit of open files does not leave room for is refused.
+TEST_F(ProxyConfig, MoreClientsThanFilesAreRefused) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  if (limit.rlim_max > 4294967295) GTEST_SKIP() << "there is no limit of open files here";
+  const std::string begins =
+      "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able "
+      "to handle the specified number of clients, try with ";
+  const std::string answer =
+      client_.ask({"CONFIG", "SET", "timeout", "9", "maxclients", std::to_string(limit.rlim_max)});
+  ASSERT_TRUE(answer.starts_with(begins)) << answer;
+  EXPECT_EQ(client_.ask({"CONFIG", "GET", "timeout"}), "*2\r\n$7\r\ntimeout\r\n$1\r\n0\r\n");
+  EXPECT_TRUE(client_.ask({"INFO", "clients"}).contains("maxclients:10000\r\n"));
+  const std::string most = std::to_string(std::stoull(answer.substr(begins.size())));
+  EXPECT_EQ(client_.ask({"CONFIG", "SET", "maxclients", most}), "+OK\r\n");
+  EXPECT_TRUE(client_.ask({"INFO", "clients"}).contains("maxclients:" + most + "\r\n"));
 }
 
 TEST_F(ProxyConfig, SetTakesEffectOnAllThreads) {

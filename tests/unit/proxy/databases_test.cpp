@@ -102,6 +102,15 @@ TEST_P(Databases, WhatIsNoDatabaseIsRefused) {
            {'a', {"GET", "k"}}});
 }
 
+TEST_P(Databases, TheirNumberIsASetting) {
+  Cluster cluster(1, flushing(), kDatabases);
+  Client client = cluster.client();
+  client.ask({"HELLO", GetParam()});
+  EXPECT_TRUE(client.ask({"CONFIG", "GET", "databases"}).ends_with("$9\r\ndatabases\r\n$2\r\n16\r\n"));
+  EXPECT_TRUE(client.ask({"CONFIG", "GET", "data*"}).contains("databases\r\n$2\r\n16\r\n"));
+  EXPECT_TRUE(client.ask({"CONFIG", "SET", "databases", "3"}).contains("can't set immutable config"));
+}
+
 TEST_P(Databases, KeysGoFromOneToAnother) {
   compare({{'a', {"SET", "k", "v"}},
            {'a', {"MOVE", "k", "2"}},

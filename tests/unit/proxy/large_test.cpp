@@ -331,6 +331,81 @@ TEST(Large, UsersMayDoWithLargeValuesWhatTheyMayWithSmallOnes) {
   EXPECT_EQ(client.ask({"APPEND", "k", "x"}), fmt::format(":{}\r\n", value.size() + 1));
 }
 
+// More than a million of them: only the bytes have a bound.
+TEST(Large, ManyArguments) {
+  constexpr std::size_t kCount = 1'200'000;
+  Cluster cluster(2);
+  RedisProcess alone;
+  Client ours = cluster.client();
+  Client theirs(alone.port());
+  std::string rest;
+  for (std::size_t i = 0; i < kCount; ++i) rest += "$1\r\nx\r\n";
+  const std::string push = fmt::format("*{}\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n", kCount + 2) + rest;
+  const std::string ping = fmt::format("*{}\r\n$4\r\nPING\r\n", kCount + 1) + rest;
+  for (Client* client : {&ours, &theirs}) {
+    EXPECT_TRUE(client->send(push));
+    EXPECT_EQ(client->reply(std::chrono::seconds(30)), fmt::format(":{}\r\n", kCount));
+    EXPECT_TRUE(client->send(ping));
+    EXPECT_EQ(client->reply(std::chrono::seconds(30)),
+              "-ERR wrong number of arguments for 'ping' command\r\n");
+    EXPECT_TRUE(client->send("*2147483648\r\n"));
+    EXPECT_EQ(client->rest(), "-ERR Protocol error: invalid multibulk length\r\n");
+  }
+}
+
+std::string message_of(std::string_view text) {
+  return fmt::format(">3\r\n$7\r\nmessage\r\n$4\r\nchan\r\n${}\r\n{}\r\n", text.size(), text);
+}
+
+TEST(Large, MessagesWaitForTheEndOfTheAnswer) {
+  Cluster cluster(1);
+  const std::string value = value_of(24 * kMiB);
+  Client publisher = cluster.client();
+  ASSERT_EQ(publisher.ask({"SET", "big", value}), "+OK\r\n");
+  Client client(cluster.port(), 64 << 10);
+  ASSERT_TRUE(client.ask({"HELLO", "3"}).starts_with("%"));
+  ASSERT_EQ(client.ask({"SUBSCRIBE", "chan"}), ">3\r\n$9\r\nsubscribe\r\n$4\r\nchan\r\n:1\r\n");
+  client.command({"GET", "big"});
+  client.command({"PING"});
+  const std::string wanted = bulk(value);
+  std::string got = client.exactly(1000);  // It has begun, and most of it is still at the member.
+  std::string messages;
+  for (int i = 0; i < 20; ++i) {
+    const std::string text = fmt::format("m{}", i);
+    EXPECT_EQ(publisher.ask({"PUBLISH", "chan", text}), ":1\r\n");
+    messages += message_of(text);
+  }
+  // Whether they came before the end or only behind it: the answer is in one piece.
+  got += client.exactly(wanted.size() - got.size());
+  EXPECT_TRUE(got == wanted);
+  const std::string pong = "+PONG\r\n";
+  std::string rest = client.exactly(messages.size() + pong.size());
+  if (const std::size_t at = rest.find(pong); at != std::string::npos) rest.erase(at, pong.size());
+  EXPECT_EQ(rest, messages);
+  EXPECT_EQ(publisher.ask({"PUBLISH", "chan", "x"}), ":1\r\n");
+  EXPECT_EQ(client.reply(), message_of("x"));
+}
+
+TEST(Large, MessagesThatWaitCountTowardsTheBound) {
+  Cluster cluster(1);
+  Client publisher = cluster.client();
+  ASSERT_EQ(publisher.ask({"SET", "big", value_of(24 * kMiB)}), "+OK\r\n");
+  ASSERT_EQ(publisher.ask({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 6mb 0 0"}), "+OK\r\n");
+  Client client(cluster.port(), 64 << 10);
+  ASSERT_TRUE(client.ask({"HELLO", "3"}).starts_with("%"));
+  ASSERT_TRUE(client.ask({"SUBSCRIBE", "chan"}).starts_with(">3\r\n"));
+  client.command({"GET", "big"});
+  (void)client.exactly(1000);
+  const std::string text = value_of(kMiB);
+  for (int i = 0; i < 100 && telemetry::get(cluster.proxy().stats(), telemetry::Counter::clients_cut) == 0;
+       ++i) {
+    (void)publisher.ask({"PUBLISH", "chan", text});
+  }
+  EXPECT_EQ(telemetry::get(cluster.proxy().stats(), telemetry::Counter::clients_cut), 1U);
+  EXPECT_LT(client.rest().size(), 24 * kMiB);
+  EXPECT_EQ(publisher.ask({"PING"}), "+PONG\r\n");
+}
+
 // --- during a resize -------------------------------------------------------------------------------------
 
 // The barrier does not wait for a client, and what it sends later is not written anywhere.

@@ -89,6 +89,33 @@ TEST(Transaction, AnswersAsOneRedisServerDoes) {
   }
 }
 
+TEST(Transaction, HelloBetweenWatchAndExecHolds) {
+  Cluster cluster(3);
+  RedisProcess alone;
+  Client ours = cluster.client();
+  Client theirs(alone.port());
+  for (Client* client : {&ours, &theirs}) client->ask({"HSET", "h", "a", "1"});
+  for (int round = 0; round < 3; ++round) {  // What is left behind does not disturb the next.
+    for (const char* resp : {"3", "2"}) {
+      const auto begin = [&](Client& client) {
+        EXPECT_EQ(client.ask({"WATCH", "h"}), "+OK\r\n");
+        (void)client.ask({"HELLO", resp});
+        return talk(client, {{"MULTI"}, {"HGETALL", "h"}, {"GET", "{h}none"}, {"EXEC"}, {"HGETALL", "h"}});
+      };
+      EXPECT_EQ(begin(ours), begin(theirs)) << resp;
+    }
+    const auto aborts = [](Client& client, std::uint16_t port) {
+      EXPECT_EQ(client.ask({"WATCH", "h"}), "+OK\r\n");
+      (void)client.ask({"HELLO", "3"});
+      EXPECT_EQ(Client(port).ask({"HSET", "h", "a", "2"}), ":0\r\n");
+      std::string answers = talk(client, {{"MULTI"}, {"HGETALL", "h"}, {"EXEC"}});
+      (void)client.ask({"HELLO", "2"});
+      return answers + talk(client, {{"WATCH", "h"}, {"MULTI"}, {"HGETALL", "h"}, {"EXEC"}});
+    };
+    EXPECT_EQ(aborts(ours, cluster.port()), aborts(theirs, alone.port()));
+  }
+}
+
 TEST(Transaction, AChangeBySomebodyElseAborts) {
   Cluster cluster(3);
   Client one = cluster.client();
@@ -123,6 +150,29 @@ TEST(Transaction, WhatConcernsAllMembersIsRefusedInside) {
   EXPECT_TRUE(answers.starts_with("+OK\r\n-ERR command 'dbsize' is not supported by ringshift")) << answers;
   EXPECT_TRUE(answers.ends_with("-EXECABORT Transaction discarded because of previous errors.\r\n"))
       << answers;
+}
+
+TEST(Transaction, TheReasonOfARefusalIsTrue) {
+  Cluster cluster(2);
+  const std::vector<std::pair<Words, std::string>> refused = {
+      {{"DBSIZE"}, "it concerns all members"},
+      {{"SCAN", "0"}, "it concerns all members"},
+      {{"HELLO", "3"}, "the proxy answers it"},
+      {{"SELECT", "0"}, "the proxy answers it"},
+      {{"CLIENT", "SETNAME", "x"}, "the proxy answers it"},
+      {{"CLIENT", "ID"}, "the proxy answers it"},
+      {{"INFO"}, "the proxy answers it"},
+      {{"CONFIG", "GET", "port"}, "the proxy answers it"},
+      {{"PUBSUB", "CHANNELS"}, "subscriptions are kept by the proxy"}};
+  for (const auto& [words, reason] : refused) {
+    Client client = cluster.client();
+    const std::string answers = talk(client, {{"MULTI"}, words, {"EXEC"}, {"PING"}});
+    EXPECT_NE(answers.find("not supported by ringshift: between MULTI and EXEC: " + reason),
+              std::string::npos)
+        << answers;
+    EXPECT_TRUE(
+        answers.ends_with("-EXECABORT Transaction discarded because of previous errors.\r\n+PONG\r\n"));
+  }
 }
 
 TEST(Transaction, ReservedKeysAreRefused) {
