@@ -51,15 +51,19 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
   take("--id", file.id, options.router_id);
   take("--request-timeout-ms", file.request_timeout, options.request_timeout);
   take("--connect-timeout-ms", file.connect_timeout, options.connect_timeout);
-  take("--hold-timeout-ms", file.hold_timeout, options.hold_timeout);
   take("--shutdown-grace-ms", file.shutdown_grace, options.shutdown_grace);
   take("--drain-timeout-ms", file.drain_timeout, options.drain_timeout);
   take("--allow-flush", file.allow_flush, options.allow_flush);
   take("--max-clients", file.max_clients, options.max_clients);
-  take("--max-in-flight", file.max_in_flight, options.max_in_flight);
-  take("--max-output-bytes", file.max_output_bytes, options.max_output_bytes);
-  take("--cut-output-bytes", file.cut_output_bytes, options.cut_output_bytes);
-  take("--max-member-queue-bytes", file.max_member_queue_bytes, options.max_member_queue_bytes);
+  take("--max-client-output", file.cut_output_bytes, options.cut_output_bytes);
+  // These have no flag.
+  const auto set = [](const auto& value, auto& out) {
+    if (value) out = static_cast<std::remove_reference_t<decltype(out)>>(*value);
+  };
+  set(file.hold_timeout, options.hold_timeout);
+  set(file.max_in_flight, options.max_in_flight);
+  set(file.max_output_bytes, options.max_output_bytes);
+  set(file.max_member_queue_bytes, options.max_member_queue_bytes);
 }
 
 // The settings that only a start applies.

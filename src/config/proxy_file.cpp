@@ -21,6 +21,12 @@ using proxy::RouteTable;
 constexpr std::uint64_t kMaxMilliseconds = 3'600'000;
 constexpr std::uint64_t kMaxBytes = 1ULL << 40;
 constexpr std::size_t kMaxRoutes = 10'000;
+constexpr std::size_t kSocketPathMax = 107;  // sockaddr_un.
+
+// What CLIENT SETNAME takes.
+bool fits_client_name(const std::string& id) {
+  return !id.empty() && std::ranges::all_of(id, [](char c) { return c > ' ' && c < 127; });
+}
 
 class Parser {
  public:
@@ -45,8 +51,11 @@ class Parser {
   }
 
  private:
-  // The one place where TLS is read.
-  void tls(const YamlNode& node) { fields_.problem(node.mark, "tls: this version of the proxy has no TLS"); }
+  void tls(const YamlNode& node) {
+    fields_.problem(node.mark,
+                    "tls: certificates are named by flags, not in this file: --tls-listen, --tls-cert and "
+                    "--tls-key for clients, --tls-members for members");
+  }
 
   void process(const YamlNode& root) {
     if (const YamlNode* node = fields_.find(root, "listen")) {
@@ -55,15 +64,28 @@ class Parser {
       for (const std::string& address : file_.listen) {
         if (const auto endpoint = net::parse_endpoint(address); !endpoint) {
           fields_.problem(node->mark, fmt::format("listen: {}", endpoint.error().message));
+        } else if (std::ranges::count(file_.listen, address) > 1) {
+          return fields_.problem(node->mark, fmt::format("listen: {} is there twice", address));
         }
       }
     }
     if (const YamlNode* node = fields_.find(root, "threads")) {
       file_.threads = fields_.whole(*node, "threads", 0, 256);
     }
-    if (const YamlNode* node = fields_.find(root, "id")) file_.id = fields_.text(*node, "id");
+    if (const YamlNode* node = fields_.find(root, "id")) {
+      file_.id = fields_.text(*node, "id");
+      if (!fits_client_name(*file_.id)) {
+        fields_.problem(node->mark,
+                        "id: members see it as a client's name: no spaces, no control characters");
+      }
+    }
     if (const YamlNode* node = fields_.find(root, "handover")) {
-      file_.handover = resolve(fields_.text(*node, "handover"));
+      const std::string path = fields_.text(*node, "handover");
+      file_.handover = resolve(path);
+      if (path.empty() || file_.handover->size() > kSocketPathMax) {
+        fields_.problem(node->mark, fmt::format("handover: '{}' cannot be a socket's path: 1 to {} bytes",
+                                                *file_.handover, kSocketPathMax));
+      }
     }
     if (const YamlNode* node = fields_.find(root, "allow_flush")) {
       file_.allow_flush = fields_.flag(*node, "allow_flush");
@@ -197,6 +219,11 @@ class Parser {
       if (source.spec.empty() == source.registry.empty()) {
         fields_.problem(entry.mark, "a cluster has either a spec (a file) or a registry (its URL)");
       }
+      if (!source.registry.empty() && !source.registry.starts_with("http://") &&
+          !source.registry.starts_with("https://")) {
+        fields_.problem(entry.mark, fmt::format("registry: '{}' is no URL such as http://127.0.0.1:7379",
+                                                source.registry));
+      }
       if (source.registry.empty() && (!source.name_space.empty() || !source.name_there.empty())) {
         fields_.problem(entry.mark, "namespace and cluster are of a registry, and here is none");
       }
@@ -229,6 +256,11 @@ class Parser {
       return;
     }
     if (!fields_.list(*node, "routes")) return;
+    if (node->items.empty()) {
+      return fields_.problem(node->mark,
+                             "routes: without any every key is refused; leave the field out to "
+                             "serve the one cluster");
+    }
     if (node->items.size() > kMaxRoutes) {
       return fields_.problem(node->mark, fmt::format("more than {} routes", kMaxRoutes));
     }

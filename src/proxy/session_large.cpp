@@ -74,7 +74,7 @@ Session::Large Session::look_at_large(std::string_view bytes) {
     if (transaction_ != nullptr) transaction_->spoil();
     refuse(fmt::format(
         "-ERR a command of {} bytes or more that cannot be passed on in parts; the limit for those "
-        "is {} bytes (member_queue_bytes, --max-member-queue-bytes)",
+        "is {} bytes (member_queue_bytes of the proxy's file)",
         parser_.command_bytes(), limit));
     begin_upload(so_far).skip("");
     return Large::taken;
