@@ -71,7 +71,7 @@ std::optional<double> AbortWatch::value(Condition::Figure figure) const {
 bool AbortWatch::look(base::TimePoint now, const std::map<std::string, coord::KeyValue>& routers,
                       const std::optional<coord::KeyValue>& origin,
                       const std::vector<Condition>& conditions) {
-  if (begun_ && now - looked_at_ < kLookEvery) return false;
+  if (!due(now)) return false;
   // After a gap (a long barrier, another resize) the looks are no longer one after the other.
   if (begun_ && now - looked_at_ > kFigureWindow) held_.clear();
   begun_ = true;

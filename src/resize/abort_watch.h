@@ -32,6 +32,10 @@ struct RouterFigures {
 
 class AbortWatch {
  public:
+  // Whether look() would look: that saves its caller the figures.
+  [[nodiscard]] bool due(base::TimePoint now) const noexcept {
+    return !begun_ || now - looked_at_ >= kLookEvery;
+  }
   // `routers`: every routers/<id> as it stands. `origin`: the registry's key `origin`, in which an operator's
   // program may write the origin's queries a second; absent, the routers' misses count.
   // True at most once in kLookEvery: only then figures() and broken() are new.

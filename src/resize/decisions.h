@@ -22,7 +22,8 @@ inline constexpr std::size_t kDecisionTextMax = 1000;  // Bytes; a member's erro
 
 struct Decision {
   UnixMs at = 0;
-  std::string event;  // accepted|refused|phase|fence|pause|resume|rate|abort|rollback|replace|end|error
+  std::string event;  // accepted|refused|phase|fence|pause|resume|rate|abort|rollback|replace|lost|big-keys|
+                      // end|error
   std::string text;
   std::string by;  // "ann@host"; "" for the controller itself.
   bool operator==(const Decision&) const = default;

@@ -258,6 +258,14 @@ Status Leader::change_checkpoint(const Request& request) {
   }
   status_.last_error.clear();
   if (Status saved = save_checkpoint(); !saved) return saved;
+  if (request.action == Request::Action::lost) {
+    std::string ids;
+    for (const std::string& id : checkpoint_->lost) ids += (ids.empty() ? "" : ", ") + id;
+    note("lost", fmt::format("{} without {}", checkpoint_->rollback ? "rolls back" : "goes on", ids),
+         request.by);
+  }
+  if (request.action == Request::Action::big_keys)
+    note("big-keys", fmt::format("big keys: {}", checkpoint_->big_key_policy), request.by);
   if (request.action == Request::Action::pause) note("pause", "pauses", request.by);
   if (request.action == Request::Action::set_rate) {
     const topology::Limits limits = limits_now();

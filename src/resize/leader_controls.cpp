@@ -82,6 +82,7 @@ Status Leader::go_on(const std::string& by) {
 Result<bool> Leader::conditions_broken() {
   if (checkpoint_->abort_if.empty() || !checkpoint_->opened) return false;
   if (checkpoint_->rollback || topology_->resize->rollback) return false;
+  if (!abort_watch_.due(std::chrono::steady_clock::now())) return false;
   const bool looked = abort_watch_.look(std::chrono::steady_clock::now(), view_.under(keys_.routers()),
                                         view_.get(keys_.origin()), checkpoint_->abort_if);
   if (!looked || abort_watch_.broken().empty()) return false;
