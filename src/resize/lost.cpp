@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "resize/phases.h"
 #include "ringshift/diff.h"
@@ -76,11 +77,11 @@ Status check_back(const Topology& topology, const std::vector<std::string>& lost
 
 std::vector<double> finer_steps(const std::vector<double>& steps, const topology::SliceSet& touched) {
   // Slices have their turn in order, so those that had it are the first ones.
-  const double share = 100.0 * topology::count(touched) / topology::kSliceCount;
+  const long had_turn = topology::count(touched);
   std::vector<double> out;
   double from = 0;
   for (const double step : steps) {
-    if (from + 1e-9 >= share) break;
+    if (std::lround(from / 100 * topology::kSliceCount) >= had_turn) break;  // As slices_of_step() rounds.
     out.push_back(from = step);
   }
   for (double next = from + kLostStepPercent; next < 100 - kLostStepPercent / 2; next += kLostStepPercent)

@@ -70,6 +70,11 @@ TEST(Lost, StepsThatAreLeftBecomeSmall) {
   EXPECT_EQ(rest[3], 51);
   EXPECT_EQ(next_step(rest, slices_of_step({50, 100}, 0)), 3U)
       << "those that had their turn stay as they were";
+  for (const double first : {1.0, 33.0, 95.0, 99.0}) {  // Shares that are no whole number of slices.
+    const auto some = finer_steps({first, 100}, slices_of_step({first, 100}, 0));
+    ASSERT_TRUE(check_steps(some));
+    EXPECT_EQ(some.size(), static_cast<std::size_t>(101 - first)) << first;
+  }
   EXPECT_EQ(finer_steps({30, 100}, {{0, 1024}}), (std::vector<double>{30, 100}));
   // A hundred steps, and every slice has its turn in one of them.
   SliceSet all;
