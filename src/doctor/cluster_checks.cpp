@@ -25,6 +25,16 @@ bool same_version(const Looks& looks) {
          looks.first.topology->mod_revision == looks.second.topology->mod_revision;
 }
 
+// Why it stands still as it was told to; "" when it was not.
+std::string meant_to_wait(const resize::ResizeStatus& status) {
+  if (!status.waiting.empty()) {
+    return status.waiting_until.empty() ? status.waiting
+                                        : fmt::format("{}, until {}", status.waiting, status.waiting_until);
+  }
+  if (status.mode == "expire") return "old copies expire";
+  return status.waits_for;
+}
+
 // The same key, unchanged, in both looks.
 bool stands(const std::optional<coord::KeyValue>& first, const std::optional<coord::KeyValue>& second) {
   return first && second && first->mod_revision == second->mod_revision;
@@ -180,10 +190,19 @@ void check_resize(const Looks& looks, const topology::Topology& topology, Findin
     return out.problem("resize", topology.resize->id, at + reason,
                        "mend what it says: it tries again by itself. Or 'ringshift resize rollback'");
   }
+  if (const std::string why = meant_to_wait(now); !why.empty()) {
+    return out.ok("resize", topology.resize->id, fmt::format("{}; waits: {}", at, why));
+  }
+  if (now.big_keys_waiting != 0) {
+    return out.warning("resize", topology.resize->id,
+                       fmt::format("{} big keys wait for your word: {}", now.big_keys_waiting, at),
+                       "'ringshift resize big-keys move' once their size does no harm, or 'refuse'");
+  }
   if (!moved) {
     return out.warning(
         "resize", topology.resize->id,
-        fmt::format("nothing moved for {:.1f} s: {}", in_seconds(looks.between), at),
+        fmt::format("nothing moved for {:.1f} s: {}{}{}", in_seconds(looks.between), at,
+                    now.held_back.empty() ? "" : "; held back: ", fmt::join(now.held_back, ", ")),
         "look at limits.move_keys_per_second ('ringshift resize set-rate') and at slow members");
   }
   out.ok("resize", topology.resize->id, at);

@@ -8,7 +8,7 @@
 
 #include "doctor/cluster_checks.h"
 #include "doctor/member_checks.h"
-#include "resize/phases.h"
+#include "resize/lost.h"
 #include "ringshift/snapshot.h"
 
 namespace ringshift::doctor {
@@ -26,7 +26,7 @@ bool place_is_fixed(const topology::Spec& spec) { return spec.placement.algorith
 std::vector<MemberFacts> ask_members(const topology::Topology& topology, const Options& options) {
   const auto snapshot = topology::Snapshot::compile(topology, {1, 1});
   const std::vector<topology::Member> members =
-      topology.resize ? resize::all_members(topology) : topology.spec.members;
+      topology.resize ? resize::living_members(topology) : topology.spec.members;
   const bool sample =
       snapshot && place_is_fixed(topology.spec) && topology.spec.protocol == topology::Protocol::redis;
   return examine_all(members, sample ? snapshot->get() : nullptr, options.member_access);

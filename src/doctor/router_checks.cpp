@@ -6,8 +6,8 @@
 #include "base/encoding.h"
 #include "coord/router_record.h"
 #include "doctor/cluster_checks.h"
+#include "resize/lost.h"
 #include "resize/members.h"
-#include "resize/phases.h"
 
 namespace ringshift::doctor {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kFilesBesideClients = 64;
 
 std::vector<topology::Member> members_of(const topology::Topology& topology) {
-  return topology.resize ? resize::all_members(topology) : topology.spec.members;
+  return topology.resize ? resize::living_members(topology) : topology.spec.members;
 }
 
 void judge_files(const std::string& id, const coord::RouterRecord& record, Findings& out) {
@@ -99,7 +99,11 @@ void check_routers(const Looks& looks, const topology::Topology& topology, Findi
     }
     out.ok("reports", id, record->listen.empty() ? "every second" : "serves at " + record->listen);
     judge_version(id, *record, looks, digest, out);
-    judge_reach(id, record->unreachable, members, out);
+    std::map<std::string, std::string> down = record->unreachable;
+    if (topology.resize) {
+      for (const std::string& lost : topology.resize->lost) down.erase(lost);  // Nobody expects it back.
+    }
+    judge_reach(id, down, members, out);
     judge_files(id, *record, out);
   }
 }

@@ -146,6 +146,14 @@ TEST(ClusterChecks, AResizeThatWorksAndOneThatStandsStill) {
   world.write();
   EXPECT_EQ(of_resize(world).level, Level::warning);
   EXPECT_THAT(of_resize(world).message, HasSubstr("nothing moved"));
+  world.now.waiting = "soak";
+  world.write();
+  EXPECT_EQ(of_resize(world).level, Level::ok) << "it was told to wait";
+  world.now.waiting.clear();
+  world.now.big_keys_waiting = 2;
+  world.write();
+  EXPECT_THAT(of_resize(world).fix, HasSubstr("big-keys"));
+  world.now.big_keys_waiting = 0;
   world.now.last_error = "member cache-5 (...): no answer";
   world.write();
   EXPECT_EQ(of_resize(world).level, Level::problem);
