@@ -325,7 +325,8 @@ void Session::end_of_wakeup() {
   if (measure_ != nullptr) [[unlikely]]
     settle_measure();
   if (!stream_) {
-    if (in_flight() == 0) worker_.remove(*this);
+    // Marked once more when a task ended as it was cut: then it comes by again in this same wakeup.
+    if (in_flight() == 0 && !marked_) worker_.remove(*this);
     return;
   }
   if (paused_ || barrier_) [[unlikely]]
@@ -343,7 +344,7 @@ void Session::end_of_wakeup() {
 void Session::finish() {
   if (peer_ended_ || worker_.stopping()) {
     stream_.reset();
-    worker_.remove(*this);
+    if (!marked_) worker_.remove(*this);
     return;
   }
   if (finished_) return;

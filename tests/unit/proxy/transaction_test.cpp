@@ -100,7 +100,7 @@ TEST(Transaction, HelloBetweenWatchAndExecHolds) {
       const auto begin = [&](Client& client) {
         EXPECT_EQ(client.ask({"WATCH", "h"}), "+OK\r\n");
         (void)client.ask({"HELLO", resp});
-        return talk(client, {{"MULTI"}, {"HGETALL", "h"}, {"GET", "{h}none"}, {"EXEC"}, {"HGETALL", "h"}});
+        return talk(client, {{"MULTI"}, {"HGETALL", "h"}, {"HGET", "h", "none"}, {"EXEC"}, {"HGETALL", "h"}});
       };
       EXPECT_EQ(begin(ours), begin(theirs)) << resp;
     }
