@@ -13,12 +13,12 @@
 namespace ringshift::transfer {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames = {"no_hold",
-                                                    "write_without_pull",
-                                                    "restore_without_token",
-                                                    "no_seal_after_busy",
-                                                    "compare_and_delete_seal",
-                                                    "wrong_copy"};
+constexpr std::array<std::string_view, 6> kFaultNames = {"no_hold",
+                                                         "write_without_pull",
+                                                         "restore_without_token",
+                                                         "no_seal_after_busy",
+                                                         "compare_and_delete_seal",
+                                                         "wrong_copy"};
 
 // A misspelt switch would make a test pass for the wrong reason, so it ends the process.
 std::uint32_t from_environment() {
@@ -30,8 +30,8 @@ std::uint32_t from_environment() {
     const std::string_view name = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
     std::size_t index = 0;
-    while (index < kNames.size() && kNames[index] != name) ++index;
-    if (index == kNames.size()) {
+    while (index < kFaultNames.size() && kFaultNames[index] != name) ++index;
+    if (index == kFaultNames.size()) {
       std::fprintf(stderr, "ringshift: RINGSHIFT_BREAK: unknown switch '%.*s'\n",
                    static_cast<int>(name.size()), name.data());
       std::abort();

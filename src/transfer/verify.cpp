@@ -13,7 +13,7 @@ using protocol::resp::append_command;
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"counts", "sample", "all"};
+constexpr std::array<std::string_view, 3> kVerifyNames = {"counts", "sample", "all"};
 
 // Elements become hashes of one length before they are sorted, so that neither their bytes nor the servers'
 // locales matter. Of a stream: entries, last id, and its groups with what is pending in them. A module's type
@@ -49,11 +49,11 @@ constexpr std::string_view kPutInPlaceScript =
 
 }  // namespace
 
-std::string_view name(Verify verify) noexcept { return kNames[static_cast<std::size_t>(verify)]; }
+std::string_view name(Verify verify) noexcept { return kVerifyNames[static_cast<std::size_t>(verify)]; }
 
 std::optional<Verify> verify_by_name(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Verify>(i);
+  for (std::size_t i = 0; i < kVerifyNames.size(); ++i) {
+    if (kVerifyNames[i] == name) return static_cast<Verify>(i);
   }
   return std::nullopt;
 }

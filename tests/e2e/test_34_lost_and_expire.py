@@ -22,7 +22,7 @@ def without(cluster, *lost, **more):
 def start(cluster, spec, *options, check=0, timeout=60):
     for member in cluster.members:
         member.hang_up()
-    return cluster.cli("resize", "start", "--spec", spec, *options, check=check, timeout=timeout)
+    return cluster.cli("resize", "start", "--yes", "--spec", spec, *options, check=check, timeout=timeout)
 
 
 def values(cluster, keys, proxy=0):

@@ -19,7 +19,7 @@ def test_a_big_key_waits_for_a_word_and_every_copy_is_compared(make_cluster):
 
     for member in cluster.members:
         member.hang_up()
-    cluster.cli("resize", "start", "--spec", three, "--steps", "100", "--verify", "all", check=0)
+    cluster.cli("resize", "start", "--yes", "--spec", three, "--steps", "100", "--verify", "all", check=0)
     waiting = cluster.wait_status("big keys wait", lambda s: s["big_keys_waiting"] == 2)
     assert {key["key"] for key in waiting["waiting_big_keys"]} == {big.decode(), other.decode()}, waiting
     assert waiting["keys_verified"] > 100, waiting
