@@ -215,7 +215,7 @@ def test_expire_refuses_what_never_runs_out(cluster):
     assert "no time to live" in refused and "forever:" in refused and "--move-rest" in refused, refused
     assert "--mode expire" in start(cluster, five, "--drop", check=BAD_USAGE).stderr
     assert "excludes" in start(cluster, five, "--mode", "expire", "--drop", "--move-rest", check=BAD_USAGE).stderr
-    assert "--deadline 'soon'" in start(cluster, five, "--mode", "expire", "--deadline", "soon", check=BAD_USAGE).stderr
+    assert "--deadline: 'soon'" in start(cluster, five, "--mode", "expire", "--deadline", "soon", check=BAD_USAGE).stderr
     cluster.assert_filled(written)
 
 
