@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+import redis
 
 from harness.cluster import FAILED, RINGSHIFT, run
 from harness.process import Process, die_with_parent, free_port, wait_until

@@ -29,4 +29,4 @@ for (const name of ["node_redis", "node_redis_pattern"]) {
   else await client.pSubscribe("live:*", (text) => heard[name].push(text));
 }
 console.log("ready");
-process.stdin.on("end", () => { console.log(JSON.stringify(heard)); process.exit(0); }).resume();
+process.stdin.on("end", () => { process.stdout.write(JSON.stringify(heard) + "\n", () => process.exit(0)); }).resume();
