@@ -95,6 +95,7 @@ class Leader {
   Status take_lost();
   void fence_lost(const std::set<std::string>& allowed);
   [[nodiscard]] bool origin_rests();
+  void feed_origin(OriginMeter::TimePoint now);
 
   // leader_expire.cpp
   Status measure_before_start(const topology::Topology& next, const Request& request);
@@ -148,9 +149,7 @@ class Leader {
   std::map<std::string, std::uint64_t> pulled_bytes_seen_;
   coord::Revision spec_seen_ = 0;  // Of the spec that follow_addresses() looked at last.
   std::unique_ptr<TokenBucket> key_rate_, byte_rate_;
-  std::map<std::string, std::uint64_t> misses_seen_;  // Router id -> its counter when last looked at.
-  std::chrono::steady_clock::time_point misses_seen_at_, steered_at_;
-  bool origin_over_ = false;
+  std::chrono::steady_clock::time_point steered_at_;
   AbortWatch abort_watch_;
   bool queued_ = false;  // A start waits under keys_.next().
   std::string log_id_;   // Whose log log_number_ counts.

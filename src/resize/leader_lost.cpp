@@ -100,17 +100,22 @@ void Leader::fence_lost(const std::set<std::string>& allowed) {
   }
 }
 
+// What a cache's clients do not find, they ask the origin for.
+void Leader::feed_origin(OriginMeter::TimePoint now) {
+  std::map<std::string, std::uint64_t> misses;
+  for (const auto& [key, kv] : view_.under(keys_.routers())) {
+    if (const auto record = coord::parse_router_record(kv.value)) misses[key] = record->misses;
+  }
+  origin_.add(misses, now);
+}
+
 // Whether the next step may begin. Each gives up a part of the lost keys, and their clients go to the origin.
 bool Leader::origin_rests() {
   status_.waits_for.clear();
   status_.misses_per_second = 0;
   if (checkpoint_->origin_budget == 0 || topology_->resize->lost.empty()) return true;
-  std::map<std::string, std::uint64_t> misses;
-  for (const auto& [key, kv] : view_.under(keys_.routers())) {
-    if (const auto record = coord::parse_router_record(kv.value)) misses[key] = record->misses;
-  }
   const auto now = std::chrono::steady_clock::now();
-  origin_.add(misses, now);
+  feed_origin(now);
   const std::optional<double> rate = origin_.rate(now, step_ended_at_);
   if (!rate) {
     status_.waits_for = "the routers' figures after the last step";

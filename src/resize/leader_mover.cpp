@@ -15,7 +15,6 @@ namespace ringshift::resize {
 
 namespace {
 
-constexpr std::chrono::milliseconds kMissesInterval{1000};
 constexpr std::chrono::milliseconds kSteerInterval{500};
 constexpr std::chrono::milliseconds kBigKeysLook{5000};  // Clients may write, delete or expire them.
 constexpr std::size_t kBigKeysNamed = 3;                 // In last_error; the status has more.
@@ -66,26 +65,13 @@ void Leader::steer(Mover& mover, bool now_please) {
   mover.hold_back_for_origin(origin_is_over());
 }
 
-// Misses that all routers' clients had in the last second or so: what a cache's clients do not find, they ask
-// the origin for.
 bool Leader::origin_is_over() {
   const std::uint64_t limit = topology_->spec.limits.origin_misses_per_second;
   if (limit == 0) return false;
   const auto now = std::chrono::steady_clock::now();
-  const double seconds = std::chrono::duration<double>(now - misses_seen_at_).count();
-  if (now - misses_seen_at_ < kMissesInterval) return origin_over_;
-  std::uint64_t since = 0;
-  for (const auto& [id, kv] : view_.under(keys_.routers())) {
-    const auto record = coord::parse_router_record(kv.value);
-    if (!record) continue;
-    const auto [seen, is_new] = misses_seen_.try_emplace(id, record->misses);
-    if (!is_new && record->misses > seen->second) since += record->misses - seen->second;
-    seen->second = record->misses;
-  }
-  origin_over_ = misses_seen_at_ != std::chrono::steady_clock::time_point{} &&
-                 static_cast<double>(since) / seconds > static_cast<double>(limit);
-  misses_seen_at_ = now;
-  return origin_over_;
+  feed_origin(now);
+  const std::optional<double> rate = origin_.rate(now, {});
+  return rate && *rate > static_cast<double>(limit);
 }
 
 void Leader::note_progress(const Mover::Progress& progress) {
