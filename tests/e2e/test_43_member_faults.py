@@ -271,21 +271,6 @@ class NamespacedMember(Member):
                                          "--dir", directory], directory)
         self.start()
 
-    def start(self):
-        self.process.start()
-        self.client = redis.Redis(host=self.host, port=self.port, socket_timeout=10)
-
-        def ready():
-            try:
-                return self.client.ping()
-            except redis.ConnectionError:
-                return False
-        wait_until(lambda: f"{self.id} answers\n{self.process.tail()}", ready)
-
-    @property
-    def address(self):
-        return f"{self.host}:{self.port}"
-
 
 @pytest.fixture
 def spaces():

@@ -82,17 +82,9 @@ class TlsMember(Member):
             PASSWORD], directory)
         self.start()
 
-    def start(self):
-        self.process.start()
-        self.client = tls_client(self.ca, self.port, password=PASSWORD, ssl_certfile=self.ca["client.pem"],
-                                 ssl_keyfile=self.ca["client.key"])
-
-        def ready():
-            try:
-                return self.client.ping()
-            except redis.ConnectionError:
-                return False
-        wait_until(lambda: f"{self.id} answers\n{self.process.tail()}", ready)
+    def connect(self):
+        return tls_client(self.ca, self.port, password=PASSWORD, ssl_certfile=self.ca["client.pem"],
+                          ssl_keyfile=self.ca["client.key"])
 
 
 @pytest.fixture

@@ -44,6 +44,8 @@ def run_json(*arguments, **options):
 class Member:
     """A redis-server that keeps nothing on disk, unless `options` (of its command line) say otherwise."""
 
+    host = "127.0.0.1"
+
     def __init__(self, number, directory, options=()):
         self.id = f"cache-{number}"
         self.port = free_port()
@@ -52,9 +54,12 @@ class Member:
                                directory)
         self.start()
 
+    def connect(self):
+        return redis.Redis(host=self.host, port=self.port, socket_timeout=10)
+
     def start(self):
         self.process.start()
-        self.client = redis.Redis(port=self.port, socket_timeout=10)
+        self.client = self.connect()
 
         def ready():
             try:
@@ -65,7 +70,7 @@ class Member:
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def keys(self):
         found = set(self.client.scan_iter(count=2000))
