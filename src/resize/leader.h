@@ -68,6 +68,8 @@ class Leader {
   Status await_routers_and_fence();
   Status roll_back();
   Status move();
+  Status after_a_gate();
+  Status close_gates();
   Status end_step();
   [[nodiscard]] std::string step_name() const;
   Status after_mover(Mover::Outcome outcome, const std::string& error);
