@@ -219,12 +219,10 @@ Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   if (fenced) fenced = open_gates();
   transfer::crash_point("gates_open");
   if (!fenced) {
-    if (may_call_off && fenced.error().kind != ErrorKind::stale) {
-      if (Status off = publish(call_off(*topology_)); !off) return off;
-      note("phase", "hold called off: " + fenced.error().message);
-    }
+    if (may_call_off && fenced.error().kind != ErrorKind::stale) return call_off_hold(fenced.error().message);
     return fenced;
   }
+  holds_called_off_ = 0;
   checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
   if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
   transfer::crash_point("dual_published");
