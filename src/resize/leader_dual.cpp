@@ -127,6 +127,7 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   switch (outcome) {
     case Mover::Outcome::clean: {
       transfer::crash_point("mover_clean");
+      if (transfer::broken(transfer::Fault::no_gate)) return end_step();
       const Status closed = set_gates(living_members(*topology_), topology_->fence, Gate::done);
       if (!closed) return closed;
       transfer::crash_point("gates_done");
