@@ -410,6 +410,7 @@ class Replayer(threading.Thread):
         super().__init__(daemon=True)
         self.relay, self.choose, self.sent, self.answers, self.over = relay, choose, 0, {}, False
         self.socket = socket.create_connection(("127.0.0.1", relay.target))
+        self.lines = self.socket.makefile("rb")
 
     def run(self):
         waiting = []
@@ -422,10 +423,17 @@ class Replayer(threading.Thread):
             waiting = [(when, command) for when, command in waiting if when > time.monotonic()]
             for command in due:
                 self.socket.sendall(command)
-                answer = self.socket.recv(4096).split(b"\r\n")[1][:16]
-                self.answers[answer] = self.answers.get(answer, 0) + 1
+                for answer in self.words():
+                    self.answers[answer] = self.answers.get(answer, 0) + 1
                 self.sent += 1
             time.sleep(0.005)
+
+    def words(self):
+        """Of one answer: a bulk string, or an array of them when a batch was sent."""
+        head = self.lines.readline()
+        if head.startswith(b"*"):
+            return [word for _ in range(int(head[1:])) for word in self.words()]
+        return [self.lines.readline().rstrip(b"\r\n") if head.startswith(b"$") else head.rstrip(b"\r\n")]
 
 
 def is_restore(command):

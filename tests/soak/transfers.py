@@ -40,6 +40,7 @@ RING = {"algorithm": "ring", "hash": "xxh3", "points": 256}
 SLOTS = {"algorithm": "slots", "hash": "crc16", "hash_tag": "{}"}
 MOST_MOVED = 1.02
 TTL_SLACK_MS = int(keys_of.SMALL_PULL * 1000)
+PATIENCE_MS = 30_000   # Of the proxies: DUMP of 50 MB on a busy machine is no failure.
 STUCK = 900.0          # Seconds after which a resize has not ended.
 SHOWN = 5              # Findings of a kind that are told.
 NEAR = 0.12            # So far from its mark a rollback's mover is slowed down.
@@ -128,10 +129,18 @@ class Proof:
         self.verify_what_was_written()
         if placement.get("distribution"):
             self.through_nutcracker()
-        self.cluster.start(self.first)
+        self.start_cluster()
         self.second = self.spec(*self.case.after)
         self.owners_after = self.owners("--spec", self.second)
         self.report["memory_mib"] = self.memory() >> 20
+
+    def start_cluster(self):
+        cluster = self.cluster
+        cluster.start_registry()
+        cluster.start_controller()
+        cluster.apply(self.first)
+        for _ in range(2):
+            cluster.add_proxy("--request-timeout-ms", PATIENCE_MS)
 
     def count_minimum(self):
         """Keys whose owner changes, of those that have not run out yet."""
