@@ -213,14 +213,19 @@ def test_leftovers(world, switch):
 
 
 def restore_after_new_is_published(world):
-    """The mover is held back until a client's transfer hangs; then the step ends without that key, whose life is over."""
+    """A client's transfer hangs, and its key, the last one on OLD, ends there: so the step is over, within the two seconds
+    of the transfer's claim."""
     world.in_dual("--rate", "1")
+    world.cluster.pause()
+    world.cluster.wait_status("paused", lambda s: s["state"] == "paused")
     left = [key for key in world.moving if world.at(world.old, "EXISTS", key)]
-    key = left[-1]
+    key = left.pop()
+    world.at(world.old, "DEL", *left)
     late = Late(world, world.to_new, is_restore, "APPEND", key, "x")
     world.at(world.old, "DEL", key)
-    world.cluster.cli("resize", "set-rate", "1000000", check=0)
-    wait_until("the step is over", lambda: world.cluster.status()["state"] in ("idle", "finished"), PATIENCE, 0.005)
+    world.cluster.resume()
+    with redis.Redis(port=world.cluster.proxies[B].port) as client:
+        wait_until("NEW is published", lambda: client.info("topology").get("resize_phase") != "dual", PATIENCE, 0.005)
     assert world.ask(B, "GET", key) is None
     late.arrives()
     return world.ask(C, "GET", key)
