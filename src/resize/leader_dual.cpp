@@ -127,6 +127,7 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   switch (outcome) {
     case Mover::Outcome::clean:
       transfer::crash_point("mover_clean");
+      if (transfer::broken(transfer::Fault::no_gate)) return end_step();
       return close_gates();
     case Mover::Outcome::big_keys:
       return after_big_keys();
