@@ -46,7 +46,8 @@ CONTENTS = [
     ("Commands of ringshift", [(COMMANDS_PAGE, "All commands")]),
     ("Reference", [("docs/commands.md", "Redis commands"), ("docs/protocol.md", "Resize protocol"),
                    ("docs/architecture.md", "Architecture"), ("docs/registry-api.md", "Registry API"),
-                   ("?docs/admin-api.md", "Admin API"), ("models/README.md", "The model"),
+                   ("?docs/admin-api.md", "Admin API"), ("?packaging/README.md", "Packaging"),
+                   ("models/README.md", "The model"),
                    ("bench/README.md", "Benchmarks")]),
     ("The project", [("docs/roadmap.md", "Roadmap"), ("CHANGELOG.md", "Changelog"), ("SECURITY.md", "Security"),
                      ("CONTRIBUTING.md", "Contributing"), ("docs/guide/README.md", "The guide")]),
@@ -200,16 +201,20 @@ class Links:
 
     def __init__(self, source, pages):
         self.source, self.pages = source, pages
-        self.problems, self.files = [], {}
+        self.problems, self.files, self.directories = [], {}, {}
 
     def blame(self, page, link, why):
         self.problems.append(f"{page.path}: '{link}': {why}")
 
     def file(self, page, link, path):
-        """A file of the repository that is no page: it is copied."""
-        if not path or path.startswith("..") or not (self.source / path).is_file():
-            self.blame(page, link, f"there is no {path or link} in the repository")
+        """A file of the repository that is no page is copied; a directory becomes a list of its files."""
+        if path.startswith("..") or not (self.source / path).exists():
+            self.blame(page, link, f"there is no {path} in the repository")
             return link
+        if (self.source / path).is_dir():
+            inside = sorted(entry for entry in (self.source / path).iterdir() if entry.is_file())
+            self.directories[path] = [(entry.name, self.file(page, link, f"{path}/{entry.name}")) for entry in inside]
+            return f"files/{path}/index.html"
         shown = path if Path(path).suffix in (".svg", ".png", ".jpg", ".yaml", ".yml", ".json", ".txt") else path + ".txt"
         self.files[path] = "files/" + shown
         return self.files[path]
@@ -316,6 +321,13 @@ def write(out, source, groups, pages, markdown):
     for path, name in links.files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / path, out / name)
+    for path, listed in links.directories.items():
+        items = "".join(f'<li><a href="{html.escape(Path(name).name)}">{html.escape(entry)}</a></li>' for entry, name in listed)
+        (out / "files" / path).mkdir(parents=True, exist_ok=True)
+        (out / "files" / path / "index.html").write_text(
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f'<meta name="color-scheme" content="light dark"><title>{html.escape(path)}</title>'
+            f"<h1>{html.escape(path)}</h1><ul>{items}</ul></html>\n")
     light, dark = (HtmlFormatter(style=style).get_style_defs("pre") for style in ("default", "github-dark"))
     (out / "guide.css").write_text((HERE / "guide.css").read_text() + light +
                                    "\n@media (prefers-color-scheme: dark) {\n" + dark + "\n}\n"

@@ -111,12 +111,14 @@ def test_the_search_knows_a_flag_and_a_chinese_word(guide):
 
 @pytest.fixture
 def copy(tmp_path):
-    """The documents, to be broken."""
+    """The repository with documents of its own, to be broken."""
     tree = tmp_path / "tree"
-    for path in ("docs", "examples", "models/README.md", "bench/README.md", "README.md", "README.zh-CN.md", "LICENSE",
-                 "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
-        (tree / path).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (ROOT / path).is_dir() else shutil.copyfile)(ROOT / path, tree / path)
+    tree.mkdir()
+    for path in ROOT.iterdir():
+        if path.name == "docs":
+            shutil.copytree(path, tree / "docs")
+        elif path.name != "build" and not path.name.startswith("."):
+            (tree / path.name).symlink_to(path)
     return tree
 
 
@@ -144,11 +146,13 @@ def test_what_is_broken_fails_the_build(copy, tmp_path):
 
 
 def test_a_new_page_comes_by_itself_and_another_directory_is_left_alone(copy, tmp_path):
-    (copy / "docs/novelty.md").write_text("# A novelty\n\nSee [the spec](spec.md).\n")
+    (copy / "docs/novelty.md").write_text("# A novelty\n\nSee [the spec](spec.md), [examples](../examples/embed).\n")
     out = tmp_path / "out"
     done = build(out, "--source", str(copy))
     assert done.returncode == 0, done.stderr
     assert "novelty.html" in (out / "index.html").read_text()
+    assert "main.cpp" in (out / "files/examples/embed/index.html").read_text()
+    assert (out / "files/examples/embed/main.cpp.txt").is_file()
     assert build(out, "--source", str(copy)).returncode == 0, "an earlier guide is replaced"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/file").write_text("mine")
