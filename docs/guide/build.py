@@ -155,7 +155,8 @@ def parser():
 
 
 def text_of(inline):
-    return "".join(child.content for child in inline.children or [] if child.type in ("text", "code_inline", "softbreak"))
+    words = {"text": lambda child: child.content, "code_inline": lambda child: child.content, "softbreak": lambda _: " "}
+    return "".join(words[child.type](child) for child in inline.children or [] if child.type in words)
 
 
 class Page:

@@ -107,6 +107,7 @@ def test_nothing_of_this_machine_is_in_it(guide):
 def test_the_search_knows_a_flag_and_a_chinese_word(guide):
     index = (guide / "search-index.js").read_text()
     assert "--fence-timeout-ms" in index and "一致性哈希" in index
+    assert "without losing keys and without a stampede" in index, "words at the ends of lines are still words"
 
 
 @pytest.fixture
