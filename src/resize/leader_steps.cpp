@@ -160,6 +160,7 @@ Status Leader::purge_leftovers() {
 Status Leader::prepare() {
   const std::uint64_t fences = checkpoint_->fences;
   if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+  transfer::crash_point("prep_fenced");
   if (Status purged = purge_leftovers(); !purged) return purged;
   if (Status copied = copy_functions(); !copied) return copied;
   transfer::crash_point("prep_purged");

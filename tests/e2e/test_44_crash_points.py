@@ -4,13 +4,14 @@ import base64
 import json
 import os
 import random
+import re
 import time
 import urllib.request
 
 import pytest
 import redis
 
-from harness.cluster import RINGSHIFT_DEBUG
+from harness.cluster import RINGSHIFT_DEBUG, ROOT
 from harness.process import wait_until
 
 long_one = pytest.mark.skipif(not os.environ.get("RINGSHIFT_LONG"), reason="long: set RINGSHIFT_LONG=1")
@@ -18,6 +19,12 @@ long_one = pytest.mark.skipif(not os.environ.get("RINGSHIFT_LONG"), reason="long
 POINTS = ["prep_fenced", "prep_purged", "hold_stamped", "hold_published:2", "hold_fenced", "gates_open:2", "dual_published",
           "mover_clean:2", "gates_done", "new_published:2", "finishing", "finished"]
 CHOSEN = 3  # Of them, unless RINGSHIFT_LONG is set.
+
+
+def test_the_program_has_these_points():
+    """Only three of them are passed by in a short run: one that went would be missed late."""
+    source = "".join(path.read_text() for path in (ROOT / "src" / "resize").glob("*.cpp"))
+    assert set(re.findall(r'crash_point\("(\w+)"\)', source)) == {point.split(":")[0] for point in POINTS}
 
 
 def give_up_the_lock(cluster):
