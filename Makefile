@@ -97,16 +97,16 @@ fuzz: ## Each fuzzer for FUZZ_SECONDS
 	@scripts/setup
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+.PHONY: dist
+dist: ## Source and binary tarballs into build/dist
+	@scripts/setup --run
+	@scripts/dist
+
 .PHONY: docs
 docs: ## The user guide, to be read offline: build/docs/index.html
 	@scripts/setup
 	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
 	@/usr/bin/python3 docs/guide/build.py --ringshift build/release/bin/ringshift --out build/docs
-
-.PHONY: dist
-dist: ## Source and binary tarballs into build/dist
-	@scripts/setup --run
-	@scripts/dist
 
 .PHONY: clean
 clean: ## Remove everything that was built
