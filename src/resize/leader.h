@@ -86,6 +86,7 @@ class Leader {
   Status check_stamps();
   Status hold_again();
   Result<bool> repair_stamps();
+  Result<bool> gates_are_done();
   Status complete();
   Status trim_history();
   [[nodiscard]] std::vector<topology::Member> destinations() const;

@@ -138,7 +138,13 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
       return after_big_keys();
     case Mover::Outcome::stopped:
       return {};
-    case Mover::Outcome::gated:
+    case Mover::Outcome::gated: {
+      const Result<bool> over = gates_are_done();
+      if (!over) return std::unexpected(over.error());
+      if (*over) return after_mover(Mover::Outcome::clean, "");
+      stamps_checked_at_ = {};
+      return check_stamps();
+    }
     case Mover::Outcome::restarted:
       stamps_checked_at_ = {};
       return check_stamps();
@@ -154,6 +160,18 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
       return fail(ErrorKind::retryable, error);
   }
   return {};
+}
+
+// Whether a gate of this step is closed for good: a leader found nothing left on any source, and died, or
+// lost the registry, before it published that. Without this look the hot keys that routers name, which the
+// mover tries before it scans, would meet closed gates for ever.
+Result<bool> Leader::gates_are_done() {
+  for (const Member& member : destinations()) {
+    const Result<std::string> stamp = members_.stamp(member);
+    if (!stamp) return std::unexpected(stamp.error());
+    if (*stamp == transfer::done_stamp(topology_->fence, member.id)) return true;
+  }
+  return false;
 }
 
 // REQUIRES: the gates are closed for good (I10).
