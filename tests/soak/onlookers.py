@@ -23,6 +23,7 @@ class Onlooker(threading.Thread):
         self.random = random.Random(seed)
         self.clients = [redis.Redis(port=port, socket_timeout=60) for port in ports]
         self.done, self.wrong, self.errors = 0, [], []
+        self.busy = 0  # Answers TIMEOUT and TRYAGAIN.
         self._stopping = threading.Event()
 
     def run(self):
@@ -53,7 +54,9 @@ class Onlooker(threading.Thread):
             pipeline.execute_command(*one)
         answers = pipeline.execute(raise_on_error=False)
         for answer in answers:
-            if isinstance(answer, redis.RedisError):
+            if isinstance(answer, redis.RedisError) and str(answer).startswith(("TIMEOUT ", "TRYAGAIN ")):
+                self.busy += 1
+            elif isinstance(answer, redis.RedisError):
                 self.note(self.errors, str(answer))
         return answers
 
