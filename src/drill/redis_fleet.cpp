@@ -168,7 +168,16 @@ Result<RedisNode> RedisFleet::add() {
                                                kPortTries, last_error.empty() ? "nothing" : last_error));
 }
 
+void RedisFleet::kill(std::size_t index) {
+  RedisNode& node = nodes_[index];
+  if (node.pid < 0) return;
+  ::kill(node.pid, SIGKILL);
+  ::waitpid(node.pid, nullptr, 0);
+  node.pid = -1;
+}
+
 void RedisFleet::stop() {
+  std::erase_if(nodes_, [](const RedisNode& node) { return node.pid < 0; });
   for (const RedisNode& node : nodes_) ::kill(node.pid, SIGTERM);
   const auto deadline = steady_clock::now() + kStopTimeout;
   for (const RedisNode& node : nodes_) end_process(node.pid, deadline);
