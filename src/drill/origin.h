@@ -2,7 +2,7 @@
 //
 // An Origin is shared; each thread works through a Session of its own (a connection with prepared
 // statements). Three databases: SQLite in this process (create), and private servers of PostgreSQL and
-// MariaDB (origin_servers.h). The data need not survive a crash: it lives as long as the run, and nothing is
+// MariaDB (origin_server.h). The data need not survive a crash: it lives as long as the run, and nothing is
 // synchronised to disk.
 //
 // SQLite: writers take turns on a mutex, since it has one writer and its own waiting sleeps for
