@@ -115,7 +115,8 @@ Status Scene::set_up(drill::OriginServer& origins, const std::string& directory)
 
   app_ = std::make_unique<drill::App>(options_.app, workload_, *cache_, *pool_);
   return app_->fill([this](std::uint64_t done, std::uint64_t total) {
-    console_.bar(strategy_ + ": filling the cache", static_cast<double>(done) / static_cast<double>(total));
+    console_.transient(
+        fmt::format("{}: filling the cache, {} of {} objects", strategy_, grouped(done), grouped(total)));
     return !interrupt_.requested();
   });
 }

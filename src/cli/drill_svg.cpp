@@ -1,4 +1,4 @@
-// The picture of a drill: hit rate above, origin queries below, all strategies on one time axis. Its colours
+// The picture of a drill: hit rate, origin queries and latency, all strategies on one time axis. Its colours
 // follow the reader's light or dark theme, where the viewer says which (rsvg-convert takes the light ones).
 #include <fmt/format.h>
 
@@ -11,13 +11,18 @@ namespace ringshift::cli::drilling {
 namespace {
 
 constexpr double kWidth = 900, kLeft = 64, kRight = 884;
-constexpr double kTop = 104, kHitBottom = 254, kOriginTop = 314, kOriginBottom = 464, kHeight = 512;
+constexpr double kTop = 104, kHitBottom = 254, kOriginTop = 314, kOriginBottom = 464;
+constexpr double kLatencyTop = 524, kLatencyBottom = 644, kHeight = 692;
 
 struct Range {
   double low = 0, high = 1;
   double from = 0, to = 1;  // In the picture.
+  bool logarithmic = false;
   [[nodiscard]] double at(double value) const {
-    return from + (std::clamp(value, low, high) - low) / (high - low) * (to - from);
+    const double inside = std::clamp(value, low, high);
+    const double share =
+        logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
+    return from + share * (to - from);
   }
 };
 
@@ -112,15 +117,19 @@ std::string svg(const Report& report) {
   const double before = report.options.before_seconds, after = report.options.seconds;
   const Range x{.low = -before, .high = after, .from = kLeft, .to = kRight};
   double most = report.options.pool.capacity();
-  double lowest = 1;
+  double lowest = 1, slowest = 100;
   for (const Outcome* run : runs) {
     for (const drill::Second& s : run->seconds) {
       most = std::max(most, static_cast<double>(s.origin_asked));
       lowest = std::min(lowest, s.hit_rate());
+      slowest = std::max(slowest, s.p99_ms);
     }
   }
   const Range hits{.low = std::floor(lowest * 10) / 10, .high = 1, .from = kHitBottom, .to = kTop};
   const Range origin{.low = 0, .high = std::max(1.0, most * 1.05), .from = kOriginBottom, .to = kOriginTop};
+
+  const Range latency{
+      .low = 1, .high = slowest * 1.1, .from = kLatencyBottom, .to = kLatencyTop, .logarithmic = true};
 
   const std::string title = fmt::format("A cache changes under load: {}", change_in_words(report.options));
   std::string out = fmt::format(
@@ -152,11 +161,18 @@ std::string svg(const Report& report) {
     line_at(out, kLeft, origin.at(value), kRight, origin.at(value), "grid");
     text_at(out, kLeft - 8, origin.at(value) + 4, "end", grouped(static_cast<std::uint64_t>(value)));
   }
+  text_at(out, kLeft, kLatencyTop - 14, "head", "Slowest hundredth of the requests takes longer than");
+  for (double value = 1; value < latency.high; value *= 10) {
+    line_at(out, kLeft, latency.at(value), kRight, latency.at(value), "grid");
+    text_at(out, kLeft - 8, latency.at(value) + 4, "end",
+            value < 1000 ? fmt::format("{:.0f} ms", value) : fmt::format("{:.0f} s", value / 1000));
+  }
   const double time_step = nice_step(before + after, 10);
   for (double time = -std::floor(before / time_step) * time_step; time <= after; time += time_step) {
-    text_at(out, x.at(time), kOriginBottom + 20, "middle", fmt::format("{:.0f} s", time));
+    text_at(out, x.at(time), kLatencyBottom + 20, "middle", fmt::format("{:.0f} s", time));
   }
-  for (const auto& [top, bottom] : {std::pair(kTop, kHitBottom), std::pair(kOriginTop, kOriginBottom)})
+  for (const auto& [top, bottom] : {std::pair(kTop, kHitBottom), std::pair(kOriginTop, kOriginBottom),
+                                    std::pair(kLatencyTop, kLatencyBottom)})
     line_at(out, x.at(0), top - 6, x.at(0), bottom, "mark");
   text_at(out, x.at(0) + 6, kTop - 14, "", "the change");
   if (const double capacity = report.options.pool.capacity(); capacity > 0) {
@@ -166,6 +182,7 @@ std::string svg(const Report& report) {
   }
   for (const Outcome* run : runs) {
     curve(out, *run, x, hits, [](const drill::Second& s) { return s.hit_rate(); });
+    curve(out, *run, x, latency, [](const drill::Second& s) { return s.p99_ms; });
     curve(out, *run, x, origin, [](const drill::Second& s) { return static_cast<double>(s.origin_asked); });
   }
   text_at(out, kLeft, kHeight - 12, "",

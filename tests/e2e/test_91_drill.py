@@ -29,7 +29,9 @@ def test_all_strategies(tmp_path):
     for strategy in [*outcome["strategies"], outcome["control"]]:
         assert list(strategy)[:len(FIELDS)] == FIELDS
         assert strategy["complete"], strategy["error"]
-        assert len(strategy["series"]["hit_rate"]) >= outcome["before_seconds"] + outcome["during_seconds"]
+        # A slow machine may need longer for the resize than the others are watched.
+        watched = outcome["during_seconds"] if strategy["name"] in ("ringshift", "control") else outcome["seconds"]
+        assert len(strategy["series"]["hit_rate"]) >= outcome["before_seconds"] + watched
     modulo, ring, dual, ours = outcome["strategies"]
 
     # What a switch does, beyond any noise: four fifths of the keys are gone at once, with a ring a fifth.
@@ -60,7 +62,7 @@ def test_all_strategies(tmp_path):
     assert "Chart.js" in page and "ring+dual-read" in page
     assert json.loads((out_dir / "results.json").read_text())["strategies"][0]["name"] == "modulo"
     picture = (out_dir / "drill.svg").read_text()
-    assert picture.count("<polyline") == 2 * len(STRATEGIES) and "prefers-color-scheme: dark" in picture
+    assert picture.count("<polyline") == 3 * len(STRATEGIES) and "prefers-color-scheme: dark" in picture
     assert list(scratch.iterdir()) == []
 
 
