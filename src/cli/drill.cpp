@@ -281,6 +281,9 @@ void add_drill(CLI::App& app) {
   drill->add_option("--out", o.out, "Write report.html, results.json, drill.svg and drill.png into DIR")
       ->type_name("DIR");
   drill->add_flag("--json", o.json, "Print the outcome as one JSON object (progress goes to standard error)");
+  for (CLI::Option* option : drill->get_options()) {
+    if (option->get_name() != "--strategy") option->take_last();  // So that `make drill ARGS=...` wins.
+  }
   drill->footer(
       "Exits with 1 when a promise of Ringshift's was broken. Examples:\n"
       "  ringshift drill                                  four members grow to five, by four strategies; "

@@ -83,7 +83,11 @@ std::vector<drill::Promise> Report::promises() const {
   drill::PromiseInput in;
   in.steady = f.steady;
   in.during = f.during;
-  if (control && control->complete()) in.control = figures(*control).during;
+  if (control && control->complete()) {
+    const Figures without = figures(*control);
+    in.control_steady = without.steady;
+    in.control = without.during;
+  }
   in.lost_writes = live->verdicts.lost_writes;
   in.stale_reads = live->verdicts.stale_reads;
   in.keys_misplaced = live->keys_misplaced;

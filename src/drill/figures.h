@@ -70,7 +70,8 @@ struct Promise {
 };
 
 struct PromiseInput {
-  Span steady, during, control;  // `control` without a second: there was no such run.
+  Span steady, during;
+  Span control_steady, control;  // The same seconds of the control run. Empty: there was none.
   double hit_rate_min_after = 1;
   std::uint64_t lost_writes = 0, stale_reads = 0, keys_misplaced = 0;
   bool noisy = false;

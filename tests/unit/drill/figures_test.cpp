@@ -62,7 +62,7 @@ PromiseInput good_input() {
   PromiseInput in;
   in.steady = summary(steady_seconds(10));
   in.during = summary(steady_seconds(10));
-  in.control = summary(steady_seconds(10));
+  in.control_steady = in.control = summary(steady_seconds(10));
   return in;
 }
 
@@ -87,6 +87,12 @@ TEST(Figures, PromisesAreKeptUpToTheirBoundsAndBrokenBeyond) {
   in.during.origin_qps = 105;
   EXPECT_EQ(verdict(in, "origin_mean"), Judged::kept);
   in.during.origin_qps = 105.1;
+  EXPECT_EQ(verdict(in, "origin_mean"), Judged::broken);
+
+  // The same excess without a resize is the load's; a smaller one is no excuse.
+  in.control.origin_qps = 104;
+  EXPECT_EQ(verdict(in, "origin_mean"), Judged::unjudged);
+  in.during.origin_qps = 1.05 * 104 + 0.1;
   EXPECT_EQ(verdict(in, "origin_mean"), Judged::broken);
 
   in.control.origin_max = 130;
