@@ -56,6 +56,14 @@ figures: ## Throughput in DUAL and the length of HOLD on this machine (ARGS="--o
 	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
 	@exec /usr/bin/python3 tests/soak/figures.py --json build/results/figures.json $(ARGS)
 
+# Five minutes. ARGS come last and win: ARGS="--seconds 60", ARGS="--origin postgres", ARGS="--scenario kill".
+.PHONY: drill
+drill: ## The stampede drill: modulo, ring, dual reads, ringshift; report in build/results/drill
+	@scripts/setup --run >&2
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF -DRINGSHIFT_DRILL_SERVERS=ON >&2
+	@mkdir -p build/results
+	@exec build/release/bin/ringshift drill --out build/results/drill $(ARGS)
+
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/setup

@@ -28,6 +28,7 @@ int run(int argc, char** argv) {
   add_member(app);
   add_plan(app);
   add_up(app);
+  add_drill(app);
   add_vectors(app);
   add_import(app);
   add_compare(app);

@@ -27,6 +27,7 @@ void add_member(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_up(CLI::App& app);
+void add_drill(CLI::App& app);
 void add_vectors(CLI::App& app);
 void add_import(CLI::App& app);
 void add_compare(CLI::App& app);

@@ -86,9 +86,13 @@ const std::vector<proxy::Options::Listen>& Deployment::listening() const { retur
 
 Status Deployment::start_resize(const topology::Spec& target, std::vector<double> steps_percent) {
   resize::Request request;
-  request.action = resize::Request::Action::start;
   request.spec = target;
   request.steps = std::move(steps_percent);
+  return start_resize(std::move(request));
+}
+
+Status Deployment::start_resize(resize::Request request) {
+  request.action = resize::Request::Action::start;
   return ask_controller(*impl_->coordinator, impl_->keys(), std::move(request), kAnswer);
 }
 

@@ -39,6 +39,7 @@ class Deployment {
   [[nodiscard]] const std::vector<proxy::Options::Listen>& listening() const;
   // Returns when the controller has accepted or refused it.
   [[nodiscard]] Status start_resize(const topology::Spec& target, std::vector<double> steps_percent);
+  [[nodiscard]] Status start_resize(resize::Request request);
   [[nodiscard]] Result<ResizeStatus> status();
 
  private:
