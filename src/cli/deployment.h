@@ -9,6 +9,10 @@
 #include "ringshift/error.h"
 #include "ringshift/topology.h"
 
+namespace ringshift::admin {
+class Listener;
+}
+
 namespace ringshift::cli {
 
 using resize::ResizeStatus;
@@ -41,6 +45,8 @@ class Deployment {
   [[nodiscard]] Status start_resize(const topology::Spec& target, std::vector<double> steps_percent);
   [[nodiscard]] Status start_resize(resize::Request request);
   [[nodiscard]] Result<ResizeStatus> status();
+  // On the admin port, which must end before this does; null: there is none.
+  void show(admin::Listener* listener);
 
  private:
   struct Impl;
