@@ -8,46 +8,22 @@ export interface Arc {
   end: number;
 }
 
-export interface Heir {
-  member: string;
-  share: number; // Of the whole circle.
-}
-
-// Sorts, cuts the one that wraps past the end, and joins neighbours of one member.
-export function normalise(arcs: readonly Arc[]): Arc[] {
-  const cut: Arc[] = [];
-  for (const arc of arcs) {
-    if (arc.end < arc.begin) {
-      if (arc.begin < 1) cut.push({ ...arc, end: 1 });
-      if (arc.end > 0) cut.push({ ...arc, begin: 0 });
-    } else if (arc.end > arc.begin) {
-      cut.push({ ...arc });
-    }
-  }
-  cut.sort((a, b) => a.begin - b.begin);
+// The server's circle: where arcs begin, ascending, and whose they are. The last one ends where the first one begins,
+// past the top; it is cut there, so that the list covers 0..1. Neighbours of one member are joined.
+export function arcsOf(starts: readonly number[], owners: readonly number[], ids: readonly string[]): Arc[] {
   const out: Arc[] = [];
-  for (const arc of cut) {
+  const add = (member: string, begin: number, end: number): void => {
+    if (end <= begin) return;
     const last = out[out.length - 1];
-    if (last && last.member === arc.member && arc.begin - last.end < 1e-12) last.end = arc.end;
-    else out.push(arc);
-  }
+    if (last && last.member === member) last.end = end;
+    else out.push({ member, begin, end });
+  };
+  const first = starts[0];
+  if (first === undefined) return out;
+  const nameOf = (index: number): string => ids[owners[index] ?? -1] ?? '';
+  add(nameOf(starts.length - 1), 0, first);
+  starts.forEach((begin, index) => add(nameOf(index), begin, starts[index + 1] ?? 1));
   return out;
-}
-
-// One arc a member, in the order given: for placements that have no circle, the shares as parts of one.
-export function fromShares(shares: readonly { id: string; share: number }[]): Arc[] {
-  const total = shares.reduce((sum, one) => sum + one.share, 0);
-  if (total <= 0) return [];
-  let at = 0;
-  const arcs: Arc[] = [];
-  for (const { id, share } of shares) {
-    if (share <= 0) continue;
-    arcs.push({ member: id, begin: at, end: at + share / total });
-    at += share / total;
-  }
-  const last = arcs[arcs.length - 1];
-  if (last) last.end = 1;
-  return arcs;
 }
 
 // The arc at a position; -1 when there is none. O(log n).
@@ -62,28 +38,6 @@ export function arcAt(arcs: readonly Arc[], position: number): number {
     else return middle;
   }
   return -1;
-}
-
-// Who would take over the member's part if it left: the owner of the next arc after each of its own. Largest first.
-export function heirsOf(arcs: readonly Arc[], member: string): Heir[] {
-  const shares = new Map<string, number>();
-  for (let i = 0; i < arcs.length; i += 1) {
-    const arc = arcs[i]!;
-    if (arc.member !== member) continue;
-    for (let step = 1; step < arcs.length; step += 1) {
-      const next = arcs[(i + step) % arcs.length]!;
-      if (next.member === member) continue;
-      shares.set(next.member, (shares.get(next.member) ?? 0) + arc.end - arc.begin);
-      break;
-    }
-  }
-  return [...shares]
-    .map(([id, share]) => ({ member: id, share }))
-    .sort((a, b) => b.share - a.share || (a.member < b.member ? -1 : 1));
-}
-
-export function shareOf(arcs: readonly Arc[], member: string): number {
-  return arcs.reduce((sum, arc) => (arc.member === member ? sum + arc.end - arc.begin : sum), 0);
 }
 
 // Position 0 is at twelve o'clock, and positions run clockwise, as on a watch.
