@@ -9,11 +9,11 @@
 
 #if RINGSHIFT_DASHBOARD
 // From web/, by CMake: each file as it is, and compressed.
-#define RINGSHIFT_WEB_FILE(name)                                                          \
-  extern "C" {                                                                            \
-  extern const char ringshift_web_##name##_begin[], ringshift_web_##name##_end[];         \
-  extern const char ringshift_web_##name##_gz_begin[], ringshift_web_##name##_gz_end[];   \
-  }                                                                                       \
+#define RINGSHIFT_WEB_FILE(name)                                                        \
+  extern "C" {                                                                          \
+  extern const char ringshift_web_##name##_begin[], ringshift_web_##name##_end[];       \
+  extern const char ringshift_web_##name##_gz_begin[], ringshift_web_##name##_gz_end[]; \
+  }                                                                                     \
   static_assert(true)
 RINGSHIFT_WEB_FILE(index_html);
 RINGSHIFT_WEB_FILE(app_js);
@@ -30,12 +30,10 @@ struct DashboardFile {
   std::string etag, gzip_etag;  // Quoted.
 };
 
-std::string etag_of(std::string_view bytes) {
-  return "\"" + hashing::sha256_hex(bytes).substr(0, 32) + "\"";
-}
+std::string etag_of(std::string_view bytes) { return "\"" + hashing::sha256_hex(bytes).substr(0, 32) + "\""; }
 
 #if RINGSHIFT_DASHBOARD
-#define RINGSHIFT_WEB_ENTRY(path, type, name)                                        \
+#define RINGSHIFT_WEB_ENTRY(path, type, name)                                            \
   dashboard_file(path, type, {ringshift_web_##name##_begin, ringshift_web_##name##_end}, \
                  {ringshift_web_##name##_gz_begin, ringshift_web_##name##_gz_end})
 
@@ -68,7 +66,8 @@ bool allows_gzip(std::string_view accepted) {
   std::string_view rest = accepted.substr(at + 4);
   rest = rest.substr(0, rest.find(','));
   const auto q = rest.find("q=");
-  return q == std::string_view::npos || rest.substr(q + 2).find_first_of("123456789") != std::string_view::npos;
+  return q == std::string_view::npos ||
+         rest.substr(q + 2).find_first_of("123456789") != std::string_view::npos;
 }
 
 void add_safety_headers(http::Exchange& exchange) {
@@ -99,11 +98,6 @@ http::Handler dashboard() {
   return [files = std::make_shared<const decltype(dashboard_files())>(dashboard_files())](
              const http::Request& request, http::Exchange& exchange) {
     add_safety_headers(exchange);
-    if (request.method != "GET" && request.method != "HEAD") {
-      exchange.add_header("Allow", "GET, HEAD");
-      exchange.reply(405, "text/plain; charset=utf-8", "the dashboard is only read: GET or HEAD\n");
-      return;
-    }
     const std::string_view path = request.path == "/index.html" ? "/" : std::string_view(request.path);
     for (const DashboardFile& file : *files) {
       if (file.path == path) return send_file(file, request, exchange);
