@@ -22,6 +22,12 @@ export interface Formatter {
   list(words: readonly string[]): string;
 }
 
+const UNITS = {
+  day: { en: 'd', zh: '天' },
+  hour: { en: 'h', zh: '小时' },
+  minute: { en: 'min', zh: '分钟' },
+  second: { en: 's', zh: '秒' },
+} as const;
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 // Digits after the point so that about three digits count, and none are noise.
@@ -42,8 +48,8 @@ function makeFormatter(language: Language): Formatter {
     return format.format(value);
   };
   const plain = (value: number, digits: number): string => number(value, { maximumFractionDigits: digits });
-  const unit = (value: number, name: string, digits: number): string =>
-    number(value, { style: 'unit', unit: name, unitDisplay: language === 'zh' ? 'short' : 'short', maximumFractionDigits: digits });
+  // Words of our own for units of time: what Intl calls them differs from one browser's data to the next.
+  const unit = (value: number, name: keyof typeof UNITS, digits: number): string => `${plain(value, digits)} ${UNITS[name][language]}`;
   const perSecond = language === 'zh' ? '/秒' : '/s';
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
@@ -79,7 +85,7 @@ function makeFormatter(language: Language): Formatter {
       const total = Math.max(0, seconds);
       if (total < 10) return unit(total, 'second', 1);
       const whole = Math.round(total);
-      const parts: [number, string][] = [
+      const parts: [number, keyof typeof UNITS][] = [
         [Math.floor(whole / 86_400), 'day'],
         [Math.floor((whole % 86_400) / 3600), 'hour'],
         [Math.floor((whole % 3600) / 60), 'minute'],

@@ -179,7 +179,7 @@ export function MembersPage() {
     { name: 'id', title: t('column.member'), sort: (row) => row.id, show: (row) => (
       <button type="button" class="link" aria-label={t('members.open', { id: row.id })}
               onClick={() => void showDialog(row.id, (close) => <MemberDetails id={row.id} close={close} />, true)}>
-        <Dot index={indexOf(row.id)} /> {row.id}
+        <Dot index={indexOf(row.id)} />{row.id}
       </button>) },
     { name: 'state', title: t('column.state'), sort: (row) => row.state, show: (row) => (
       <>

@@ -60,7 +60,7 @@ export function RegistryPage() {
     { name: 'revision', title: t('registry.revision'), numeric: true, sort: (row) => row.revision, show: (row) => format.count(row.revision) },
   ];
   const entries: Column<AuditEntry>[] = [
-    { name: 'at', title: t('column.at'), show: (row) => format.time(row.at_ms / 1000) },
+    { name: 'at', title: t('column.at'), show: (row) => <time>{format.time(row.at_ms / 1000)}</time> },
     { name: 'who', title: t('column.by'), show: (row) => row.who },
     { name: 'action', title: t('column.action'), show: (row) => <code>{row.action}</code> },
     { name: 'subject', title: t('column.subject'), show: (row) => row.subject || '–' },

@@ -52,7 +52,7 @@ function KeyAnswer({ routed, indexOf }: { routed: RoutedKey; indexOf: (id: strin
         routed.source && routed.state !== 'settled' ? [t('key.from'), routed.source] : null,
         [t('key.slice'), t('key.sliceOf', { slice: routed.slice })],
         [t('key.state'), t(`keyState.${routed.state}`)],
-        [t('key.replicas'), routed.replicas.join(' → ') || '–'],
+        [t('key.replicas'), routed.replicas.length ? <ol class="chain">{routed.replicas.map((id) => <li key={id}>{id}</li>)}</ol> : '–'],
       ]} />
       <p class="note">{t('key.walk')}</p>
       <ol class="walk" lang="en">
@@ -100,7 +100,7 @@ export function RingPage() {
     { name: 'id', title: t('column.member'), sort: (row) => row.id,
       show: (row) => <button type="button" class="link" aria-pressed={row.id === chosen} onClick={() => setChosen(row.id)}
                              onFocus={() => setHovered(row.id)} onBlur={() => setHovered(null)}>
-        <Dot index={indexOf(row.id)} /> {row.id}</button> },
+        <Dot index={indexOf(row.id)} />{row.id}</button> },
     { name: 'share', title: t('fact.share'), numeric: true, sort: (row) => row.share, show: (row) => format.percent(row.share, 2) },
     { name: 'weight', title: t('fact.weight'), numeric: true, sort: (row) => row.weight, show: (row) => format.decimal(row.weight) },
     { name: 'neighbours', title: t('ring.neighbours'), show: (row) => row.neighbours.join(', ') || '–' },

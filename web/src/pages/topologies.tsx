@@ -83,7 +83,7 @@ export function TopologiesPage() {
         <label class="check"><input type="radio" name="to" checked={newer === row.revision} aria-label={t('topologies.pickTo', { version: row.version })}
           onChange={() => setTo(row.revision)} /><span>{t('diff.to')}</span></label>
       </span>) },
-    { name: 'seen', title: t('column.at'), show: (row) => (row.seen_at_ms === null ? t('topologies.before') : format.time(row.seen_at_ms / 1000)) },
+    { name: 'seen', title: t('column.at'), show: (row) => <time>{row.seen_at_ms === null ? t('topologies.before') : format.time(row.seen_at_ms / 1000)}</time> },
     { name: 'members', title: t('nav.members'), numeric: true, show: (row) => format.count(row.members) },
     { name: 'algorithm', title: t('fact.placement'), show: (row) => row.algorithm },
     { name: 'changes', title: t('topologies.changes'), show: (row) => (

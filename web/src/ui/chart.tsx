@@ -99,6 +99,7 @@ export function Chart(props: Props) {
             ctx.save();
             ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
             ctx.textBaseline = 'bottom';
+            ctx.textAlign = 'left';
             let free = -Infinity; // Labels that would overlap the last one are left out; the log has them all.
             for (const mark of latest.current.marks) {
               const x = chart.valToPos(mark.at_ms / 1000, 'x', true);

@@ -44,6 +44,7 @@ export function FlowDiagram({ pairs, indexOf, show, total }: Props) {
       </text>
     );
   };
+  const byGiver = flow.left.length >= flow.right.length; // The side with more colours to tell bands apart.
   if (flow.links.length === 0) return <p class="empty">{t('flow.none')}</p>;
   return (
     <div class="flow" ref={host}>
@@ -52,7 +53,7 @@ export function FlowDiagram({ pairs, indexOf, show, total }: Props) {
         <text x={(flow.left[0]?.x ?? 0) + flow.nodeWidth} y={-8} text-anchor="end" class="flow-head">{t('flow.gives')}</text>
         <text x={flow.right[0]?.x ?? 0} y={-8} class="flow-head">{t('flow.takes')}</text>
         {flow.links.map((link) => (
-          <path key={`${link.from}>${link.to}`} d={link.path} class="flow-link" style={{ fill: colour(link.to ?? link.from) }}>
+          <path key={`${link.from}>${link.to}`} d={link.path} class="flow-link" style={{ fill: colour(byGiver ? link.from : link.to) }}>
             <title>{`${link.from ?? t('flow.other')} → ${link.to ?? t('flow.other')}: ${show(link.share)}`}</title>
           </path>
         ))}

@@ -61,7 +61,7 @@ export function Table<Row>(props: Props<Row>) {
                 {one.sort ? (
                   <button type="button" class="sorter" onClick={() => choose(one.name, one.numeric ?? false)}>
                     {one.title}
-                    <span class="arrow" aria-hidden="true">{order?.column === one.name ? (order.descending ? '▾' : '▴') : ''}</span>
+                    <span class={`arrow${order?.column === one.name ? '' : ' off'}`} aria-hidden="true">{order?.column === one.name && order.descending ? '▾' : '▴'}</span>
                   </button>
                 ) : (
                   one.title
