@@ -20,7 +20,7 @@ function(ringshift_dashboard target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/src/* ${CMAKE_SOURCE_DIR}/web/public/*)
   add_custom_command(OUTPUT ${outputs} COMMAND ${CMAKE_SOURCE_DIR}/scripts/web ${site}
     DEPENDS ${sources} ${CMAKE_SOURCE_DIR}/scripts/web ${CMAKE_SOURCE_DIR}/web/index.html
-            ${CMAKE_SOURCE_DIR}/web/vite.config.ts ${CMAKE_SOURCE_DIR}/web/package-lock.json
+            ${CMAKE_SOURCE_DIR}/web/tsconfig.json ${CMAKE_SOURCE_DIR}/web/vite.config.ts ${CMAKE_SOURCE_DIR}/web/package-lock.json
     COMMENT "The dashboard (web/)" VERBATIM)
   add_custom_target(dashboard_site DEPENDS ${outputs})
   add_dependencies(${target} dashboard_site)

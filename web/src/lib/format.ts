@@ -51,7 +51,7 @@ function makeFormatter(language: Language): Formatter {
   // Words of our own for units of time: what Intl calls them differs from one browser's data to the next.
   const unit = (value: number, name: keyof typeof UNITS, digits: number): string => `${plain(value, digits)} ${UNITS[name][language]}`;
   const perSecond = language === 'zh' ? '/秒' : '/s';
-  const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
+  const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: language === 'zh' ? 'short' : 'medium', timeStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
   const list = new Intl.ListFormat(locale, { style: 'long', type: 'conjunction' });
 
