@@ -167,7 +167,7 @@ export function App() {
   const place = usePlace();
   const heading = useRef<HTMLHeadingElement>(null);
   const first = useRef(true);
-  const state = useValue(connection);
+  const lost = useValue(connection, (now) => now.state === 'lost');
   const begun = useValue(model, (now) => now.overview !== null);
   const cluster = useValue(model, (now) => now.overview?.cluster ?? '');
   const title = t(`nav.${place.page}`);
@@ -197,7 +197,7 @@ export function App() {
           <NoticeBar />
           <h1 ref={heading} tabIndex={-1}>{title}</h1>
           {begun ? <Content place={place} />
-                 : state.state === 'lost' ? <p class="empty">{t('connection.nothing')}</p> : <Loading />}
+                 : lost ? <p class="empty">{t('connection.nothing')}</p> : <Loading />}
         </main>
       </div>
       <DialogHost />

@@ -36,7 +36,7 @@ export function Table<Row>(props: Props<Row>) {
   const region = useRef<HTMLDivElement>(null);
   const column = order ? columns.find((one) => one.name === order.column) : undefined;
   const inOrder = useMemo(() => (column?.sort && order ? sorted(rows, column.sort, order.descending) : [...rows]),
-                          [rows, order, column?.name, columns]);
+                          [rows, order, column?.name]);
   const partial = inOrder.length > WHOLE_MAX;
   const shown = partial ? windowOf(inOrder.length, ROW_HEIGHT, scroll, view) : { first: 0, last: inOrder.length, before: 0, after: 0 };
 
