@@ -7,7 +7,7 @@ import { hrefOf } from '../lib/router';
 import { useValue } from '../lib/value';
 import { HEALTH_TONES } from '../app';
 import { Chip, Facts, Said, Section, shortDigest, type Tone } from '../ui/parts';
-import { Progress } from '../ui/progress';
+import { Progress, underWay } from '../ui/progress';
 import { SeriesCharts, useColumns } from '../ui/series';
 import { Spark } from '../ui/spark';
 
@@ -84,7 +84,7 @@ export function Overview() {
         <strong>{t(`health.${overview.health}`)}</strong>
         <span>{language === 'en' ? overview.health_text : t(`healthText.${overview.health}`)}</span>
       </div>
-      {status && status.state !== 'idle' && (status.state !== 'finished' || overview.resize.share_done !== null) && (
+      {status && (underWay(status) || status.state === 'failed') && (
         <Section title={t('nav.resize')} aside={<a href={hrefOf('resize')}>{t('overview.toResize')}</a>}>
           <div class="card"><Progress status={status} /></div>
         </Section>
