@@ -21,13 +21,14 @@ export function Progress({ status }: { status: ResizeStatus }) {
   const { t, format } = useWords();
   const share = shareDone(status);
   const label = status.state === 'finished' && status.rolled_back ? t('state.rolledBack') : t(`state.${status.state}`);
+  const where = status.steps > 0 && underWay(status)
+    ? `${t('progress.step', { step: status.step, steps: status.steps })}${status.phase && ` · ${t(`phase.${status.phase}`)}`}` : '';
   return (
     <div class="progress">
+      <p class="unseen" role="status">{`${label}. ${where}`}</p>
       <div class="progress-head">
         <Chip tone={STATE_TONES[status.state]}>{label}</Chip>
-        {status.steps > 0 && underWay(status) && (
-          <span>{t('progress.step', { step: status.step, steps: status.steps })}{status.phase && ` · ${t(`phase.${status.phase}`)}`}</span>
-        )}
+        {where && <span>{where}</span>}
         <span class="progress-share">{format.percent(share, 0)}</span>
       </div>
       <div class="progress-bar" role="progressbar" aria-label={t('progress.label')} aria-valuemin={0} aria-valuemax={100}
