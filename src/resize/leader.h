@@ -128,6 +128,9 @@ class Leader {
   void estimate_keys_to_move(const topology::Spec& from, const topology::Spec& to);
   void tell(bool now);
   [[nodiscard]] ResizeStatus current_status();
+  using Pairs = decltype(Checkpoint::pairs);
+  [[nodiscard]] std::uint64_t left_of(const std::pair<std::string, std::string>& pair,
+                                      const Pairs& pairs) const;
 
   coord::Coordinator& coordinator_;
   const coord::ClusterKeys& keys_;

@@ -28,7 +28,8 @@ constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
 void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
   checkpoint.keys_moved += progress.moved;
   checkpoint.bytes_moved += progress.bytes;
-  for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair] += moved;
+  for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair].moved += moved;
+  for (const auto& [pair, bytes] : progress.pair_bytes) checkpoint.pairs[pair].bytes += bytes;
   checkpoint.big_keys.insert(progress.big_keys.begin(), progress.big_keys.end());
   checkpoint.keys_verified += progress.verified;
 }

@@ -230,6 +230,7 @@ Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   transfer::crash_point("dual_published");
   const double held_ms = milliseconds_since(started);
   checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, held_ms);
+  if (options_.figures) options_.figures->held(held_ms);
   if (!checkpoint_->paused) status_.last_error.clear();  // What it was paused for still stands.
   if (Status saved = save_checkpoint(); !saved) return saved;
   error_noted_.clear();
