@@ -43,7 +43,7 @@ def served(make_cluster):
     if not cluster.registry_url.startswith("http"):
         cluster.registry_url = "http://" + cluster.registry_url
     cluster.server, cluster.dashboard = server, said.group(1).rstrip("/") + "/"
-    cluster.token = (data / "admin.token").read_text().split()[0]
+    cluster.token = (data / "admin.token").read_text().split()[-1]
     return cluster
 
 

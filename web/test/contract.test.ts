@@ -7,10 +7,13 @@ import { expect, it } from 'vitest';
 import { EVENTS } from '../src/api/model';
 import { contractPath } from './sources';
 
+// Wording may change without making them anew.
+const typesAlone = (text: string): string => text.replace(/\/\*\*[\s\S]*?\*\//g, '').replace(/\s+/g, ' ').trim();
+
 it('has the types of the contract (npm run api makes them anew)', async () => {
   const made = astToString(await openapiTS(pathToFileURL(contractPath)));
   const kept = readFileSync(join(__dirname, '../src/api/schema.d.ts'), 'utf8');
-  expect(kept.endsWith(made.trimEnd() + '\n')).toBe(true);
+  expect(typesAlone(kept)).toBe(typesAlone(made));
 });
 
 it('listens to every event of the stream', () => {
