@@ -59,6 +59,9 @@ ringshift_folder(import topology yaml-cpp)
 ringshift_folder(config proxy import topology)
 ringshift_folder(cli topology proxy config resize admin doctor registry drill check coord plan import CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json)
 
+if(TARGET rs_admin)
+  ringshift_dashboard(rs_admin)
+endif()
 if(TARGET rs_cli)
   # What `ringshift compare --html` writes: the page, and the library that draws its charts.
   find_file(RINGSHIFT_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist
