@@ -61,6 +61,13 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
     record.requests = get(totals, telemetry::Counter::requests);
     record.hits = get(totals, telemetry::Counter::get_hits);
     record.misses = get(totals, telemetry::Counter::get_misses);
+    for (std::size_t i = 0; i < telemetry::kCounterCount; ++i) {
+      const auto counter = static_cast<telemetry::Counter>(i);
+      if (telemetry::name(counter).starts_with("errors_")) record.errors += get(totals, counter);
+    }
+    record.bytes_in = get(totals, telemetry::Counter::bytes_in);
+    record.bytes_out = get(totals, telemetry::Counter::bytes_out);
+    record.clients = proxy.clients();
     record.keys_pulled = get(totals, telemetry::Counter::keys_pulled);
     record.bytes_pulled = get(totals, telemetry::Counter::bytes_pulled);
     record.listen = proxy.address();
@@ -71,7 +78,7 @@ void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
     record.max_clients = proxy.max_clients();
     if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) record.open_file_limit = files.rlim_cur;
     record.p99_ms = p99->read(proxy.sampled_times(), std::chrono::steady_clock::now());
-    record.hot_keys = proxy.hot_keys(cluster, coord::RouterRecord::kHotKeysMax);
+    record.moving_keys = proxy.hot_keys(cluster, coord::RouterRecord::kHotKeysMax);
   };
   link_->set_hooks(std::move(hooks));
 }
