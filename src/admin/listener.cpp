@@ -15,7 +15,7 @@
 namespace ringshift::admin {
 namespace {
 
-constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kListenerText = "text/plain; charset=utf-8";
 constexpr const char* kKeptHeaders[] = {"Authorization", "Content-Type", "Accept-Language", "Accept"};
 
 std::string host_of_header(std::string_view header) {
@@ -43,7 +43,7 @@ class HeadExchange final : public http::Exchange {
   http::Exchange& exchange_;
 };
 
-struct Entry {
+struct PathEntry {
   std::string path;
   std::map<std::string, http::Handler> methods;
 
@@ -59,7 +59,7 @@ struct Listener::Impl {
 
   std::mutex mutex;
   // Guarded by mutex:
-  std::vector<std::shared_ptr<const Entry>> table;  // By length, the longest path first.
+  std::vector<std::shared_ptr<const PathEntry>> table;  // By length, the longest path first.
   std::vector<Collector> collectors;
   std::vector<std::function<Status()>> conditions;
 
@@ -106,7 +106,7 @@ struct Listener::Impl {
 
 void Listener::Impl::put(std::string method, std::string path, http::Handler handler) {
   const std::lock_guard lock(mutex);
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_shared<PathEntry>();
   entry->path = path;
   const auto found = std::ranges::find(table, path, [](const auto& one) { return one->path; });
   if (found != table.end()) entry->methods = (*found)->methods;
@@ -135,7 +135,7 @@ std::optional<std::string> Listener::Impl::foreign(const http::Request& request)
 
 void Listener::Impl::handle(const http::Request& request, http::Exchange& exchange) {
   exchange.add_header("X-Content-Type-Options", "nosniff");
-  if (const auto why = foreign(request)) return exchange.reply(403, kText, *why + "\n");
+  if (const auto why = foreign(request)) return exchange.reply(403, kListenerText, *why + "\n");
   if (request.method == "HEAD") {
     HeadExchange head(exchange);
     return dispatch(request, "GET", head);
@@ -145,7 +145,7 @@ void Listener::Impl::handle(const http::Request& request, http::Exchange& exchan
 
 void Listener::Impl::dispatch(const http::Request& request, const std::string& method,
                               http::Exchange& exchange) {
-  std::shared_ptr<const Entry> entry;
+  std::shared_ptr<const PathEntry> entry;
   {
     const std::lock_guard lock(mutex);
     const auto found =
@@ -160,7 +160,8 @@ void Listener::Impl::dispatch(const http::Request& request, const std::string& m
     allowed += (allowed.empty() ? "" : ", ") + (name == "GET" ? "GET, HEAD" : name);
   }
   exchange.add_header("Allow", allowed);
-  exchange.reply(405, kText, fmt::format("{} is not for {}: use {}\n", method, request.path, allowed));
+  exchange.reply(405, kListenerText,
+                 fmt::format("{} is not for {}: use {}\n", method, request.path, allowed));
 }
 
 void Listener::Impl::not_found(const http::Request& request, http::Exchange& exchange) {
@@ -169,7 +170,7 @@ void Listener::Impl::not_found(const http::Request& request, http::Exchange& exc
     const std::lock_guard lock(mutex);
     for (const auto& entry : table) known += (known.empty() ? "" : ", ") + entry->path;
   }
-  exchange.reply(404, kText, fmt::format("nothing is at {}: there are {}\n", request.path, known));
+  exchange.reply(404, kListenerText, fmt::format("nothing is at {}: there are {}\n", request.path, known));
 }
 
 void Listener::Impl::metrics(http::Exchange& exchange) {
@@ -189,13 +190,13 @@ void Listener::Impl::readiness(http::Exchange& exchange) {
     const std::lock_guard lock(mutex);
     all = conditions;
   }
-  if (all.empty()) return exchange.reply(503, kText, "starting\n");
+  if (all.empty()) return exchange.reply(503, kListenerText, "starting\n");
   std::string missing;
   for (const auto& condition : all) {
     if (const Status holds = condition(); !holds) missing += holds.error().message + "\n";
   }
-  if (!missing.empty()) return exchange.reply(503, kText, missing);
-  exchange.reply(200, kText, "ready\n");
+  if (!missing.empty()) return exchange.reply(503, kListenerText, missing);
+  exchange.reply(200, kListenerText, "ready\n");
 }
 
 void Listener::Impl::queue(const http::Request& request, http::Exchange& exchange,
@@ -214,7 +215,8 @@ void Listener::Impl::queue(const http::Request& request, http::Exchange& exchang
     const std::lock_guard lock(work_mutex);
     if (jobs.size() >= kQueued) {
       exchange.add_header("Retry-After", "1");
-      return exchange.reply(503, kText, fmt::format("{} requests wait already: try again soon\n", kQueued));
+      return exchange.reply(503, kListenerText,
+                            fmt::format("{} requests wait already: try again soon\n", kQueued));
     }
     jobs.push_back(std::move(job));
   }
@@ -256,7 +258,8 @@ Result<std::unique_ptr<Listener>> Listener::start(const Options& options) {
   Impl* const self = impl.get();
   self->options = options;
   self->put("GET", "/metrics", [self](const http::Request&, http::Exchange& e) { self->metrics(e); });
-  self->put("GET", "/healthz", [](const http::Request&, http::Exchange& e) { e.reply(200, kText, "ok\n"); });
+  self->put("GET", "/healthz",
+            [](const http::Request&, http::Exchange& e) { e.reply(200, kListenerText, "ok\n"); });
   self->put("GET", "/readyz", [self](const http::Request&, http::Exchange& e) { self->readiness(e); });
   self->collectors.emplace_back(collect_process);
   http::ServerOptions server;

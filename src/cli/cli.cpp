@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_check(app);
   add_doctor(app);
+  add_top(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

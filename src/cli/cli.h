@@ -31,6 +31,7 @@ void add_vectors(CLI::App& app);
 void add_import(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_top(CLI::App& app);
 void add_completion(CLI::App& app);  // Last: it lists the others.
 
 // "ringshift: <message>" on standard error.

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
@@ -19,6 +20,7 @@ namespace {
 struct Flags {
   RegistryFlags registry;
   MemberFlags members;
+  AdminFlags admin;
   resize::ControllerOptions options;
   int fence_timeout_ms = 2000;
   bool verbose = false;
@@ -35,14 +37,23 @@ int run_controller(Flags& flags) {
   }
   flags.options.member_access = *access;
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
+  auto admin = flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
   auto coordinator = flags.registry.connect();
   if (!coordinator) {
     report(coordinator.error().message);
     return kFailed;
   }
   resize::Controller controller(**coordinator, flags.registry.keys(), flags.options);
+  show_controller(admin->get(), controller, flags.registry.cluster);
+  show_certificates(admin->get(), nullptr, access->get());
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
+  announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("controller", nullptr, access->get());
+  admin->reset();  // Before what it shows.
   return kDone;
 }
 
@@ -63,6 +74,7 @@ void add_controller(CLI::App& app) {
                    "How long a step waits for a router before its connections are killed at the members")
       ->check(CLI::Range(1, 600000))
       ->capture_default_str();
+  flags->admin.add_to(*command, "none");
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/admin_flags.h"
 #include "cli/registry_router.h"
 #include "cli/requests.h"
 #include "http/server.h"
@@ -83,6 +84,13 @@ std::string Deployment::registry_url() const { return impl_->registry->url(); }
 std::vector<std::string> Deployment::proxy_addresses() const { return {impl_->proxy->address()}; }
 
 const std::vector<proxy::Options::Listen>& Deployment::listening() const { return impl_->proxy->listening(); }
+
+void Deployment::show(admin::Listener* listener) {
+  if (listener == nullptr) return;
+  listener->collect([this](telemetry::Exposition& page) { impl_->registry->collect(page); });
+  show_controller(listener, *impl_->controller, impl_->flags.cluster);
+  show_proxy(listener, *impl_->proxy);
+}
 
 Status Deployment::start_resize(const topology::Spec& target, std::vector<double> steps_percent) {
   resize::Request request;

@@ -9,6 +9,10 @@
 #include "ringshift/error.h"
 #include "ringshift/topology.h"
 
+namespace ringshift::admin {
+class Listener;
+}
+
 namespace ringshift::cli {
 
 using resize::ResizeStatus;
@@ -40,6 +44,8 @@ class Deployment {
   // Returns when the controller has accepted or refused it.
   [[nodiscard]] Status start_resize(const topology::Spec& target, std::vector<double> steps_percent);
   [[nodiscard]] Result<ResizeStatus> status();
+  // On the admin port, which must end before this does; null: there is none.
+  void show(admin::Listener* listener);
 
  private:
   struct Impl;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "ringshift/diff.h"
 
@@ -113,6 +114,26 @@ Status Playground::start_deployment() {
   deployment_ = std::move(*deployment);
   console_.line("Registry at {}, proxy at {}.", deployment_->registry_url(),
                 deployment_->proxy_addresses().front());
+  return start_admin();
+}
+
+Status Playground::start_admin() {
+  AdminFlags flags;
+  flags.listen = options_.admin_listen;
+  if (!flags.wanted()) return {};
+  const auto address = http::parse_host_port(flags.listen);
+  if (!address) return fail(address.error().kind, "--admin-listen: " + address.error().message);
+  Result<std::unique_ptr<admin::Listener>> listener = flags.open();
+  if (!listener && address->port != 0) {
+    const std::string wanted =
+        std::exchange(flags.listen, flags.listen.substr(0, flags.listen.rfind(':')) + ":0");
+    listener = flags.open();
+    if (listener) console_.line("{} is in use: the admin port is another one.", wanted);
+  }
+  if (!listener) return std::unexpected(listener.error());
+  admin_ = std::move(*listener);
+  deployment_->show(admin_.get());
+  console_.line("Metrics at {}/metrics.", admin_->url());
   return {};
 }
 

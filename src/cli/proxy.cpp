@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/client_flags.h"
 #include "cli/handover.h"
@@ -28,6 +29,7 @@ struct Flags {
   RegistryFlags registry;
   ListenFlags listen;
   MemberFlags members;
+  AdminFlags admin;
   std::shared_ptr<net::TlsContext> tls;
   std::shared_ptr<backend::MemberAccess> member_access;
   int wait_seconds = 30;
@@ -59,6 +61,11 @@ int serve(const Flags& flags, const Source& source) {
     report(handover.error().message);
     return kFailed;
   }
+  auto admin = (*handover)->takes_over() ? nullptr : flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
   auto started = proxy::Proxy::start(options, source.holder, source.authority);
   if (!started) {
     report(started.error().message);
@@ -71,11 +78,16 @@ int serve(const Flags& flags, const Source& source) {
     source.on_stopping(proxy);
     return kFailed;
   }
+  if ((*handover)->takes_over()) admin = flags.admin.open_after_predecessor();
+  show_proxy(admin->get(), proxy);
+  show_certificates(admin->get(), flags.tls.get(), flags.member_access.get());
   announce_listeners("proxy", proxy.listening());
+  announce_admin(admin->get());
   while (signals.wait() == SIGHUP) {
     reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
     source.on_hangup(proxy);
   }
+  admin->reset();  // A successor waits for its port.
   // Until the last client has gone we follow the topology and acknowledge it, as before.
   drain(proxy, signals, options, **handover);
   source.on_stopping(proxy);
@@ -176,10 +188,11 @@ int run_proxy(Flags& flags) {
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
   flags.options.drain_timeout = std::chrono::milliseconds(flags.drain_timeout_ms);
   if (configured) {
-    return serve_config(flags.config, {*flags.command, flags.options, flags.handover, flags.spec,
-                                       flags.registry, std::chrono::seconds(flags.wait_seconds), [&flags] {
-                                         reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
-                                       }});
+    return serve_config(flags.config,
+                        {*flags.command, flags.options, flags.handover, flags.spec, flags.registry,
+                         std::chrono::seconds(flags.wait_seconds),
+                         [&flags] { reload_secrets("proxy", flags.tls.get(), flags.member_access.get()); },
+                         flags.admin, flags.tls.get()});
   }
   return flags.spec.empty() ? serve_registry(flags) : serve_static(flags);
 }
@@ -232,6 +245,7 @@ void add_proxy(CLI::App& app) {
                    "Longest wait for clients to go once a successor serves")
       ->check(CLI::Range(0, 86400000))
       ->capture_default_str();
+  flags->admin.add_to(*command, "none");
   add_client_flags(*command, options);
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(

@@ -141,6 +141,8 @@ class Service {
     }
     auto handover = Handover::begin(beside_.handover, beside_.options);
     if (!handover) return std::unexpected(handover.error());
+    auto admin = (*handover)->takes_over() ? nullptr : beside_.admin.open();
+    if (!admin) return std::unexpected(admin.error());
     auto started = proxy::Proxy::start(beside_.options, std::move(served), file_.rules);
     beside_.options.inherited.reset();
     if (!started) return std::unexpected(started.error());
@@ -150,14 +152,22 @@ class Service {
     }
     handover_ = std::move(*handover);
     const Status serving = handover_->serving(*proxy_);
-    if (!serving) detach();
+    if (!serving) {
+      detach();
+      return serving;
+    }
+    admin_ = handover_->takes_over() ? beside_.admin.open_after_predecessor() : std::move(*admin);
+    show_proxy(admin_.get(), *proxy_);
+    show_certificates(admin_.get(), beside_.tls, beside_.options.member_access.get());
     return serving;
   }
 
   [[nodiscard]] const proxy::Proxy& proxy() const { return *proxy_; }
+  [[nodiscard]] const admin::Listener* admin() const { return admin_.get(); }
 
   // Until the last client has gone we follow the topologies and acknowledge them, as before.
   void stop(const Signals& signals) {
+    admin_.reset();  // A successor waits for its port.
     drain(*proxy_, signals, beside_.options, *handover_);
     detach();
     proxy_->stop(std::chrono::milliseconds(0));
@@ -262,6 +272,7 @@ class Service {
   std::vector<Cluster> clusters_;
   std::unique_ptr<proxy::Proxy> proxy_;  // Goes before the routers that it asks.
   std::unique_ptr<Handover> handover_;
+  std::unique_ptr<admin::Listener> admin_;  // Last: it shows the proxy.
 };
 
 }  // namespace
@@ -293,6 +304,7 @@ int serve_config(const ConfigFlags& flags, BesideConfig beside) {
     return kFailed;
   }
   announce_listeners("proxy", service.proxy().listening());
+  announce_admin(service.admin());
   while (signals.wait() == SIGHUP) {
     reload_secrets();
     if (const Status reloaded = service.reload(); !reloaded) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/client_flags.h"
 #include "cli/deployment.h"
@@ -21,6 +22,7 @@ struct Flags {
   std::string spec;
   ListenFlags listen;
   MemberFlags members;
+  AdminFlags admin;
   bool verbose = false;
 };
 
@@ -51,6 +53,11 @@ int run_serve(Flags& flags) {
   flags.options.proxy.member_access = *access;
   flags.options.proxy_listen = flags.options.proxy.listen;
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
+  auto admin = flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
   const auto deployment = Deployment::start(flags.options, *spec);
   if (!deployment) {
     report(deployment.error().message);
@@ -58,7 +65,11 @@ int run_serve(Flags& flags) {
   }
   announce("registry", (*deployment)->registry_url());
   announce_listeners("proxy", (*deployment)->listening());
+  (*deployment)->show(admin->get());
+  show_certificates(admin->get(), tls->get(), access->get());
+  announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("serve", tls->get(), access->get());
+  admin->reset();  // Before what it shows.
   return kDone;
 }
 
@@ -87,6 +98,7 @@ void add_serve(CLI::App& app) {
   command->add_option("--threads", options.proxy_threads, "The proxy's worker threads; 0: one for each core")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
+  flags->admin.add_to(*command, kAdminDefault);
   add_client_flags(*command, options.proxy);
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
