@@ -41,6 +41,7 @@ ringshift_folder(transfer backend)
 ringshift_folder(proxy transfer backend access)
 ringshift_folder(resize transfer coord plan nlohmann_json::nlohmann_json)
 ringshift_folder(admin http coord plan telemetry resize nlohmann_json::nlohmann_json)
+ringshift_embed(rs_admin admin_openapi ${CMAKE_SOURCE_DIR}/docs/openapi.yaml)
 ringshift_folder(doctor resize)
 ringshift_folder(drill backend SQLite::SQLite3)
 # The databases that a drill may have behind its cache, beside SQLite: where their clients are installed.

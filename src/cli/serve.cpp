@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/admin_api.h"
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/client_flags.h"
@@ -25,6 +26,7 @@ struct Flags {
   MemberFlags members;
   LogFlags log;
   AdminFlags admin;
+  AdminApiFlags api;
 };
 
 int run_serve(Flags& flags) {
@@ -59,6 +61,11 @@ int run_serve(Flags& flags) {
     report(admin.error().message);
     return kFailed;
   }
+  auto tokens = flags.api.open(flags.admin.wanted() ? flags.options.data_dir : "");
+  if (!tokens) {
+    report(tokens.error().message);
+    return kFailed;
+  }
   const auto deployment = Deployment::start(flags.options, *spec);
   if (!deployment) {
     report(deployment.error().message);
@@ -68,8 +75,10 @@ int run_serve(Flags& flags) {
   announce_listeners("proxy", (*deployment)->listening());
   (*deployment)->show(admin->get());
   show_certificates(admin->get(), tls->get(), access->get());
+  (*deployment)->show_api(admin->get(), "serve", *std::move(tokens));
   announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("serve", tls->get(), access->get());
+  (*deployment)->end_actions();
   admin->reset();  // Before what it shows.
   return kDone;
 }
@@ -100,6 +109,7 @@ void add_serve(CLI::App& app) {
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   flags->admin.add_to(*command, kAdminDefault);
+  flags->api.add_to(*command, "DATA/admin.token, made at the first start");
   add_client_flags(*command, options.proxy);
   flags->log.add_to(*command);
   command->footer(
