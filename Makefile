@@ -43,14 +43,6 @@ soak: ## Load, resizes and faults at random, for SOAK_SECONDS (ARGS="--kills 50"
 	@exec /usr/bin/python3 tests/soak/run.py --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) \
 	  --json build/results/soak.json $(ARGS)
 
-# Five minutes. ARGS come last and win: ARGS="--seconds 60", ARGS="--origin postgres", ARGS="--scenario kill".
-.PHONY: drill
-drill: ## The stampede drill: modulo, ring, dual reads, ringshift; report in build/results/drill
-	@scripts/setup --run >&2
-	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF -DRINGSHIFT_DRILL_SERVERS=ON >&2
-	@mkdir -p build/results
-	@exec build/release/bin/ringshift drill --out build/results/drill $(ARGS)
-
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/setup
@@ -77,6 +69,14 @@ bench-instructions: ## Instructions per request, by callgrind (ARGS="--only get-
 	@scripts/setup
 	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
 	@exec /usr/bin/python3 bench/proxy/instructions.py --json build/results/bench-instructions.json $(ARGS)
+
+# Five minutes. ARGS come last and win: ARGS="--seconds 60", ARGS="--origin postgres", ARGS="--scenario kill".
+.PHONY: drill
+drill: ## The stampede drill: modulo, ring, dual reads, ringshift; report in build/results/drill
+	@scripts/setup --run >&2
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF -DRINGSHIFT_DRILL_SERVERS=ON >&2
+	@mkdir -p build/results
+	@exec build/release/bin/ringshift drill --out build/results/drill $(ARGS)
 
 .PHONY: lint
 lint: ## Format and clang-tidy, without changing anything
