@@ -146,7 +146,16 @@ std::vector<std::string> account(const Report& report) {
     }
     const Figures f = report.figures(o);
     std::string text = fmt::format("{}: ", o.name);
-    if (o.name == kRingshift) {
+    if (o.name == kRingshift && dies) {
+      text += fmt::format(
+          "the dead member's keys were given up in {:.1f} s; until its turn came a key answered errors, read "
+          "from the "
+          "origin and not updated in the cache. The lowest second found {} of what was asked for, {} before; "
+          "the origin "
+          "was asked {} times in its worst second, {} a second before; {} requests failed. {} stale reads.",
+          o.change_seconds, percent_of(f.hit_rate_min), percent_of(f.steady.hit_rate), grouped(f.origin_max),
+          rounded(f.steady.origin_qps), grouped(f.rest.errors), grouped(o.verdicts.stale_reads));
+    } else if (o.name == kRingshift) {
       text += fmt::format(
           "{} keys moved in {:.1f} s while they were served. The lowest second found {} of what was "
           "asked for, {} before; the origin answered {} queries/s on average during the resize, {} "

@@ -23,6 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr std::string_view kCluster = "drill";
 const std::vector<double> kSteps = {1, 10, 50, 100};
+const std::vector<double> kLostSteps = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100};
 constexpr double kResizePart = 0.35;  // Of the seconds after the change, for the resize at its usual rate.
 constexpr std::uint64_t kSlowestMove = 50;  // Keys a second.
 constexpr unsigned kLongestResizeSeconds = 300;
@@ -241,8 +242,8 @@ Status Scene::change(Outcome& outcome) {
     request.steps = kSteps;
     request.lost = specs_.lost;
     if (!specs_.lost.empty()) {
-      // Steps of one percent that wait for the origin, as for any member that is gone (docs/operations.md).
-      request.steps.clear();
+      // Ten steps that wait for the origin; the usual hundred take minutes (docs/operations.md).
+      request.steps = kLostSteps;
       request.origin_budget = static_cast<std::uint64_t>(0.8 * options_.pool.capacity());
     }
     if (Status started = deployment_->start_resize(std::move(request)); !started) return started;
