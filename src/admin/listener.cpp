@@ -24,6 +24,21 @@ std::string host_of_header(std::string_view header) {
 }
 
 // The reply of a GET without its body, and with its length.
+class HeadDeferred final : public http::Deferred {
+ public:
+  explicit HeadDeferred(std::unique_ptr<http::Deferred> inner) : inner_(std::move(inner)) {}
+  void add_header(const std::string& name, const std::string& value) override {
+    inner_->add_header(name, value);
+  }
+  void reply(int status, std::string_view content_type, std::string_view body) override {
+    inner_->add_header("Content-Length", std::to_string(body.size()));
+    inner_->reply(status, content_type, "");
+  }
+
+ private:
+  std::unique_ptr<http::Deferred> inner_;
+};
+
 class HeadExchange final : public http::Exchange {
  public:
   explicit HeadExchange(http::Exchange& exchange) : exchange_(exchange) {}
@@ -37,7 +52,9 @@ class HeadExchange final : public http::Exchange {
   std::unique_ptr<http::Stream> stream(std::string_view content_type) override {
     return exchange_.stream(content_type);
   }
-  std::unique_ptr<http::Deferred> defer() override { return exchange_.defer(); }
+  std::unique_ptr<http::Deferred> defer() override {
+    return std::make_unique<HeadDeferred>(exchange_.defer());
+  }
 
  private:
   http::Exchange& exchange_;

@@ -272,6 +272,7 @@ std::string Playground::what_next() const {
       "  ringshift route greeting --explain --spec {3}/five.yaml\n"
       "  ringshift resize start --spec {3}/four.yaml --registry {1} --cluster {2}     back to four nodes\n"
       "  ringshift resize watch --registry {1} --cluster {2}\n"
+      "  ringshift top --registry {1} --cluster {2}\n"
       "  ringshift topology diff {3}/four.yaml {3}/five.yaml\n\n"
       "Ctrl-C ends everything{4}.\n",
       port, url, kCluster, directory_->path(),

@@ -42,8 +42,9 @@ def metrics(url):
 
 def value(families, name, **labels):
     """Of the one sample that has these labels."""
-    found = [v for n, pairs, v in families[name][1] if n == name and labels.items() <= pairs.items()]
-    assert len(found) == 1, (name, labels, families[name])
+    family = families.get(name) or families[re.sub(r"_(bucket|sum|count)$", "", name)]
+    found = [v for n, pairs, v in family[1] if n == name and labels.items() <= pairs.items()]
+    assert len(found) == 1, (name, labels, family)
     return found[0]
 
 

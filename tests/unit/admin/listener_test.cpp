@@ -132,6 +132,11 @@ TEST_F(ListenerTest, HeadIsGetWithoutItsBody) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, HasSubstr("Content-Length: 3\r\n"));
   EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+  listener_->add_slow("GET", "/slow",
+                      [](const http::Request&) { return Answer{200, "text/plain", "12345", {}}; });
+  const std::string slow = raw("HEAD /slow HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(slow, HasSubstr("Content-Length: 5\r\n"));
+  EXPECT_TRUE(slow.ends_with("\r\n\r\n")) << slow;
 }
 
 TEST_F(ListenerTest, PagesOfOthersAreRefused) {
