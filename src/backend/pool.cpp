@@ -43,6 +43,8 @@ class PoolImpl final : public Pool {
       } else {
         links.member = std::make_shared<MemberState>();
         links.member->id = member.id;
+        links.member->counters = shared_.options.board ? shared_.options.board->join(member.id)
+                                                       : std::make_shared<MemberCounters>();
       }
       if (links.address != member.address) move_to(links, member.address);
       table_.push_back(&next.emplace(member.id, std::move(links)).first->second);

@@ -74,7 +74,7 @@ void announce_admin(const admin::Listener* listener) {
 
 void show_proxy(admin::Listener* listener, proxy::Proxy& proxy) {
   if (listener == nullptr) return;
-  static_cast<void>(proxy);
+  listener->collect([&proxy](telemetry::Exposition& page) { proxy.collect(page); });
   // A proxy serves from the moment it was started.
   listener->ready_if([] { return Status{}; });
 }

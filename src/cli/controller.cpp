@@ -10,6 +10,7 @@
 
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
+#include "cli/log_flags.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/tls_flags.h"
@@ -23,11 +24,11 @@ struct Flags {
   AdminFlags admin;
   resize::ControllerOptions options;
   int fence_timeout_ms = 2000;
-  bool verbose = false;
+  LogFlags log;
 };
 
 int run_controller(Flags& flags) {
-  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.log.apply();
   flags.options.fence_timeout = std::chrono::milliseconds(flags.fence_timeout_ms);
   flags.options.id = unique_id(flags.options.id);
   const auto access = flags.members.open();
@@ -74,8 +75,8 @@ void add_controller(CLI::App& app) {
                    "How long a step waits for a router before its connections are killed at the members")
       ->check(CLI::Range(1, 600000))
       ->capture_default_str();
+  flags->log.add_to(*command);
   flags->admin.add_to(*command, "none");
-  command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"
       "  ringshift controller --registry http://127.0.0.1:7379 --cluster cache\n"

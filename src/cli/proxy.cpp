@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/client_flags.h"
 #include "cli/handover.h"
+#include "cli/log_flags.h"
 #include "cli/proxy_config.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
@@ -38,7 +39,7 @@ struct Flags {
   int shutdown_grace_ms = 5000;
   int drain_timeout_ms = 30000;
   std::string handover;
-  bool verbose = false;
+  LogFlags log;
   ConfigFlags config;
   const CLI::App* command = nullptr;
 };
@@ -101,6 +102,7 @@ void reload(const std::string& path, Holder& holder, proxy::Proxy& proxy) {
   const auto refuse = [&](const std::string& why) {
     base::log(base::LogLevel::error, "proxy: the spec was not changed: {}", why);
   };
+  const auto received = std::chrono::steady_clock::now();
   auto spec = read_spec(path);
   if (!spec) return refuse(spec.error().message);
   const auto current = holder.load();
@@ -116,9 +118,8 @@ void reload(const std::string& path, Holder& holder, proxy::Proxy& proxy) {
   auto snapshot =
       topology::Snapshot::compile(std::move(next), {0, current->version.revision + 1}, current.get());
   if (!snapshot) return refuse(snapshot.error().message);
-  base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
-            (*snapshot)->digest);
-  if (holder.publish(std::move(*snapshot))) proxy.notify();
+  coord::log_topology(**snapshot, "proxy: ");
+  if (holder.publish(std::move(*snapshot), received)) proxy.notify();
 }
 
 int serve_static(const Flags& flags) {
@@ -127,8 +128,7 @@ int serve_static(const Flags& flags) {
     report(snapshot.error().message);
     return kFailed;
   }
-  base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
-            (*snapshot)->digest);
+  coord::log_topology(**snapshot, "proxy: ");
   Source source;
   source.holder = std::make_shared<Holder>(std::move(*snapshot));
   source.on_hangup = [&flags, &holder = *source.holder](proxy::Proxy& proxy) {
@@ -169,7 +169,7 @@ int run_proxy(Flags& flags) {
                  "registry (is RINGSHIFT_CLUSTER set?)");
     return kBadUsage;
   }
-  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.log.apply();
   auto tls = flags.listen.apply(flags.options);
   if (!tls) {
     report(tls.error().message);
@@ -247,7 +247,7 @@ void add_proxy(CLI::App& app) {
       ->capture_default_str();
   flags->admin.add_to(*command, "none");
   add_client_flags(*command, options);
-  command->add_flag("--verbose", flags->verbose, "Log more");
+  flags->log.add_to(*command);
   command->footer(
       "Examples:\n"
       "  ringshift proxy --spec cluster.yaml\n"

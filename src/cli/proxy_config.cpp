@@ -53,6 +53,7 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
   take("--connect-timeout-ms", file.connect_timeout, options.connect_timeout);
   take("--shutdown-grace-ms", file.shutdown_grace, options.shutdown_grace);
   take("--drain-timeout-ms", file.drain_timeout, options.drain_timeout);
+  take("--slow-log-ms", file.slow_log, options.slow_log);
   take("--allow-flush", file.allow_flush, options.allow_flush);
   take("--max-clients", file.max_clients, options.max_clients);
   take("--max-client-output", file.cut_output_bytes, options.cut_output_bytes);
@@ -70,7 +71,7 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
 bool same_process(const ProxyFile& a, const ProxyFile& b) {
   const auto of = [](const ProxyFile& f) {
     return std::tie(f.listen, f.threads, f.id, f.request_timeout, f.connect_timeout, f.hold_timeout,
-                    f.shutdown_grace, f.drain_timeout, f.handover, f.allow_flush, f.max_clients,
+                    f.shutdown_grace, f.drain_timeout, f.handover, f.slow_log, f.allow_flush, f.max_clients,
                     f.max_in_flight, f.max_output_bytes, f.cut_output_bytes, f.max_member_queue_bytes);
   };
   return of(a) == of(b);
@@ -187,15 +188,14 @@ class Service {
       snapshots[i] = std::move(*snapshot);
     }
     if (!same_process(file_, *next)) {
-      base::log(
-          base::LogLevel::warning,
-          "proxy: {}: listen, threads, id, timeouts, bounds and allow_flush are taken at the next start",
-          path_);
+      base::log(base::LogLevel::warning,
+                "proxy: {}: listen, threads, id, timeouts, bounds, slow_log_ms and allow_flush are taken at "
+                "the next start",
+                path_);
     }
     for (std::size_t i = 0; i < clusters_.size(); ++i) {
       if (snapshots[i] == nullptr) continue;
-      base::log(base::LogLevel::info, "proxy: cluster {}: topology {} digest {}", next->clusters[i].name,
-                to_string(snapshots[i]->version), snapshots[i]->digest);
+      coord::log_topology(*snapshots[i], fmt::format("proxy: cluster {}: ", next->clusters[i].name));
       (void)clusters_[i].holder->publish(std::move(snapshots[i]));
     }
     proxy_->notify();
@@ -223,8 +223,8 @@ class Service {
     if (!source.spec.empty()) {
       auto snapshot = load_spec_snapshot(source.spec);
       if (!snapshot) return std::unexpected(snapshot.error());
-      base::log(base::LogLevel::info, "proxy: cluster {}: topology {} digest {}",
-                (*snapshot)->topology().spec.cluster, to_string((*snapshot)->version), (*snapshot)->digest);
+      coord::log_topology(**snapshot,
+                          fmt::format("proxy: cluster {}: ", (*snapshot)->topology().spec.cluster));
       cluster.holder = std::make_shared<Holder>(std::move(*snapshot));
       return cluster;
     }

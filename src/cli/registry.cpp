@@ -7,6 +7,7 @@
 
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
+#include "cli/log_flags.h"
 #include "cli/server.h"
 #include "http/server.h"
 #include "registry/server.h"
@@ -17,6 +18,7 @@ namespace {
 struct Flags {
   std::string listen = "127.0.0.1:7379";
   std::string data = "ringshift-registry.db";
+  LogFlags log;
   AdminFlags admin;
 };
 
@@ -27,7 +29,7 @@ void serve(const Flags& flags) {
     report("--listen: " + address.error().message);
     throw CLI::RuntimeError(kBadUsage);
   }
-  log_to_stderr(base::LogLevel::info);
+  flags.log.apply();
   auto admin = flags.admin.open();
   if (!admin) {
     report(admin.error().message);
@@ -62,6 +64,7 @@ void add_registry(CLI::App& app) {
   command->add_option("--data", flags->data, "The SQLite file; created when absent")
       ->envname("RINGSHIFT_REGISTRY_DATA")
       ->capture_default_str();
+  flags->log.add_to(*command);
   flags->admin.add_to(*command, "none");
   command->footer(
       "Examples:\n"

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/client_flags.h"
 #include "cli/deployment.h"
+#include "cli/log_flags.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
 #include "cli/tls_flags.h"
@@ -22,12 +23,12 @@ struct Flags {
   std::string spec;
   ListenFlags listen;
   MemberFlags members;
+  LogFlags log;
   AdminFlags admin;
-  bool verbose = false;
 };
 
 int run_serve(Flags& flags) {
-  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.log.apply();
   const auto spec = read_spec(flags.spec);
   if (!spec) {
     report(spec.error().message);
@@ -100,7 +101,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   flags->admin.add_to(*command, kAdminDefault);
   add_client_flags(*command, options.proxy);
-  command->add_flag("--verbose", flags->verbose, "Log more");
+  flags->log.add_to(*command);
   command->footer(
       "Examples:\n"
       "  ringshift serve --spec four.yaml --data /var/lib/ringshift\n"

@@ -28,6 +28,18 @@ std::int64_t unix_seconds() {
 
 }  // namespace
 
+void log_topology(const Snapshot& snapshot, std::string_view who) {
+  const std::string version = topology::to_string(snapshot.version);
+  const topology::Topology& topology = snapshot.topology();
+  base::log_fields(LogLevel::info,
+                   {{"cluster", topology.spec.cluster},
+                    {"version", version},
+                    {"digest", snapshot.digest},
+                    {"members", snapshot.members().size()},
+                    {"resize", topology.resize ? std::string_view(topology.resize->id) : std::string_view()}},
+                   "{}topology {} digest {}", who, version, snapshot.digest);
+}
+
 RouterLink::RouterLink(Coordinator& coordinator, ClusterKeys keys, Options options)
     : coordinator_(coordinator),
       keys_(std::move(keys)),
@@ -119,6 +131,7 @@ void RouterLink::on_disconnected(const Error& why) {
 
 // Compiles and publishes. An unusable topology is refused loudly and the last good one stays.
 Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
+  const auto received = std::chrono::steady_clock::now();
   std::function<void()> published;
   {
     const std::lock_guard lock(mutex_);
@@ -140,15 +153,18 @@ Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
   Result<SnapshotPtr> compiled = parsed ? Snapshot::compile(std::move(*parsed), version, last.get())
                                         : Result<SnapshotPtr>(std::unexpected(parsed.error()));
   if (!compiled) {
-    base::log(LogLevel::error, "topology {} refused, the last one stays: {}", topology::to_string(version),
-              compiled.error().message);
+    base::log_fields(
+        LogLevel::error,
+        {{"key", keys_.topology()}, {"version", topology::to_string(version)}, {"refused", true}},
+        "topology {} refused, the last one stays: {}", topology::to_string(version),
+        compiled.error().message);
     return std::unexpected(compiled.error());
   }
   const SnapshotPtr snapshot = std::move(*compiled);
-  base::log(LogLevel::info, "topology {} digest {}", topology::to_string(version), snapshot->digest);
+  log_topology(*snapshot, "");
   if (holder_ == nullptr) {
-    holder_ = std::make_shared<Holder>(snapshot);
-  } else if (holder_->publish(snapshot) && published) {
+    holder_ = std::make_shared<Holder>(snapshot, received);
+  } else if (holder_->publish(snapshot, received) && published) {
     published();
   }
   return {};

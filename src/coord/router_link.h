@@ -28,6 +28,9 @@ namespace ringshift::coord {
 using SnapshotPtr = std::shared_ptr<const topology::Snapshot>;
 using Holder = topology::SnapshotHolder<topology::Snapshot>;
 
+// "topology V digest D" behind `who`, with both, the cluster and its number of members as fields.
+void log_topology(const topology::Snapshot& snapshot, std::string_view who);
+
 class RouterLink final : private Watcher {
  public:
   struct Options {

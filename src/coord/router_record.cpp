@@ -8,7 +8,7 @@
 namespace ringshift::coord {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using Member = RouterRecord::Member;
 using HotKeys = std::vector<std::pair<std::string, std::uint64_t>>;
 
@@ -37,12 +37,12 @@ constexpr MemberFigure kMemberFigures[] = {
     {"errors", &Member::errors},     {"timeouts", &Member::timeouts}, {"in_flight", &Member::in_flight}};
 
 // Keys are bytes, JSON is not.
-void put_hot_keys(json& out, const char* name, const HotKeys& keys) {
+void put_hot_keys(Json& out, const char* name, const HotKeys& keys) {
   for (const auto& [key, count] : keys)
     out[name].push_back({{"key", base::to_base64(key)}, {"count", count}});
 }
 
-HotKeys hot_keys_of(const json& object, const char* name) {
+HotKeys hot_keys_of(const Json& object, const char* name) {
   HotKeys keys;
   const auto hot = object.find(name);
   if (hot == object.end()) return keys;
@@ -54,15 +54,15 @@ HotKeys hot_keys_of(const json& object, const char* name) {
   return keys;
 }
 
-json json_of(const Member& member) {
-  json out = json::object();
+Json json_of(const Member& member) {
+  Json out = Json::object();
   for (const auto& [name, value] : kMemberFigures)
     if (member.*value != 0) out[name] = member.*value;
   if (member.p99_ms >= 0) out["p99_ms"] = member.p99_ms;
   return out;
 }
 
-Member member_of(const json& object) {
+Member member_of(const Json& object) {
   Member member;
   for (const auto& [name, value] : kMemberFigures) member.*value = object.value(name, std::uint64_t{0});
   member.p99_ms = object.value("p99_ms", -1.0);
@@ -72,7 +72,7 @@ Member member_of(const json& object) {
 }  // namespace
 
 std::string to_json(const RouterRecord& record) {
-  json out = {{"revision", record.revision}, {"digest", record.digest}, {"listen", record.listen}};
+  Json out = {{"revision", record.revision}, {"digest", record.digest}, {"listen", record.listen}};
   for (const auto& [name, value] : kFigures) out[name] = record.*value;
   if (record.started_at != 0) out["started_at"] = record.started_at;
   if (record.applied_at != 0) out["applied_at"] = record.applied_at;
@@ -83,11 +83,11 @@ std::string to_json(const RouterRecord& record) {
   put_hot_keys(out, "hot_keys", record.hot_keys);
   put_hot_keys(out, "moving_keys", record.moving_keys);
   for (const auto& [id, member] : record.members) out["members"][id] = json_of(member);
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<RouterRecord> parse_router_record(std::string_view text) {
-  const auto object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return fail(ErrorKind::invalid, "router record: not a JSON object");
   RouterRecord record;
   try {
@@ -109,7 +109,7 @@ Result<RouterRecord> parse_router_record(std::string_view text) {
         record.members.emplace(id, member_of(member));
       }
     }
-  } catch (const json::exception& error) {
+  } catch (const Json::exception& error) {
     return fail(ErrorKind::invalid, std::string("router record: ") + error.what());
   }
   return record;

@@ -158,7 +158,7 @@ void PullOperation::seal_and_send(const Route& route) {
     transfer::append_seal(seal, command.key, token_);
     send(route.member, command.resp, seal, attempt_ << kTagBits | kSeal);
   }
-  send(route.member, command.resp, command.bytes, kFinal);
+  send(route.member, command.resp, command.bytes, kFinal, command.traffic);
 }
 
 void PullOperation::lock_sealed(std::string_view raw) {

@@ -150,8 +150,16 @@ Status Leader::publish(Topology next, std::vector<Op> also) {
   if (!*written) return fail(ErrorKind::stale, "the topology or the lock changed under this controller");
   topology_ = std::move(next);
   topology_revision_ = **written;
-  base::log(LogLevel::info, "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch,
-            topology_revision_, topology_->fence.epoch, topology_->fence.step);
+  base::log_fields(
+      LogLevel::info,
+      {{"cluster", topology_->spec.cluster},
+       {"version", fmt::format("{}.{}", coord::kRegistryEpoch, topology_revision_)},
+       {"digest", topology::digest(*topology_)},
+       {"epoch", topology_->fence.epoch},
+       {"step", topology_->fence.step},
+       {"resize", topology_->resize ? std::string_view(topology_->resize->id) : std::string_view()}},
+      "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch, topology_revision_,
+      topology_->fence.epoch, topology_->fence.step);
   return {};
 }
 

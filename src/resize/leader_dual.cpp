@@ -236,7 +236,8 @@ Result<bool> Leader::repair_stamps() {
     // A leader died between closing the gates and publishing NEW: nothing is left to move.
     if (*stamp == transfer::done_stamp(topology_->fence, member.id)) continue;
     if (*stamp != transfer::closed_stamp(topology_->fence, member.id)) return false;
-    base::log(LogLevel::warning, "member {}: stamp '{}' set again", member.id, *stamp);
+    base::log_fields(LogLevel::warning, {{"member", member.id}}, "member {}: stamp '{}' set again", member.id,
+                     *stamp);
     if (Status set = members_.set_stamp(member, topology_->fence, Gate::open); !set) {
       return std::unexpected(set.error());
     }
