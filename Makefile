@@ -43,6 +43,19 @@ soak: ## Load, resizes and faults at random, for SOAK_SECONDS (ARGS="--kills 50"
 	@exec /usr/bin/python3 tests/soak/run.py --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) \
 	  --json build/results/soak.json $(ARGS)
 
+# A million keys, some forty minutes. ARGS="--quick", ARGS="--only 4-5,back-37", ARGS="--list".
+.PHONY: proof
+proof: ## Each big change and rollback under load, judged key by key: table, JSON (ARGS="--quick")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 tests/soak/transfers.py --json build/results/proof.json $(ARGS)
+
+.PHONY: figures
+figures: ## Throughput in DUAL and the length of HOLD on this machine (ARGS="--only hold")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 tests/soak/figures.py --json build/results/figures.json $(ARGS)
+
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/setup

@@ -201,8 +201,10 @@ struct Row {
   std::vector<double> rates, p99s, source_us, destination_us, our_us;
 };
 
-topology::Limits limits(std::uint32_t in_flight, std::uint64_t rate, std::uint32_t latency_ms) {
+topology::Limits limits(std::uint32_t in_flight, std::uint64_t rate, std::uint32_t latency_ms,
+                        std::uint32_t batch_keys = topology::Limits{}.move_batch_keys) {
   topology::Limits out;
+  out.move_batch_keys = batch_keys;
   out.move_batches_in_flight = in_flight;
   out.move_keys_per_second = rate;
   out.move_latency_ms = latency_ms;
@@ -242,6 +244,9 @@ int main(int argc, char** argv) {
       {"MIGRATE, 10 keys each", [&] { return bench.migrate(); }},
       {"mover, 1 batch in flight", [&] { return bench.move(limits(1, kUnlimited, 0)); }},
       {"mover, 3 in flight (default)", [&] { return bench.move(limits(3, kUnlimited, 0)); }},
+      {"mover, 10 in flight", [&] { return bench.move(limits(10, kUnlimited, 0)); }},
+      {"mover, 3 in flight, of 20 keys", [&] { return bench.move(limits(3, kUnlimited, 0, 20)); }},
+      {"mover, 6 in flight, of 20 keys", [&] { return bench.move(limits(6, kUnlimited, 0, 20)); }},
       {"mover, 3, p99 watched", [&] { return bench.move(limits(3, kUnlimited, 1)); }},
       {"mover, 3, every copy compared",
        [&] { return bench.move(limits(3, kUnlimited, 0), transfer::Verify::all); }},

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/admin_api.h"
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/registry_router.h"
@@ -21,6 +22,7 @@ struct Flags {
   RegistryFlags registry;
   MemberFlags members;
   AdminFlags admin;
+  AdminApiFlags api;
   resize::ControllerOptions options;
   int fence_timeout_ms = 2000;
   bool verbose = false;
@@ -42,6 +44,11 @@ int run_controller(Flags& flags) {
     report(admin.error().message);
     return kFailed;
   }
+  auto tokens = flags.api.open("");
+  if (!tokens) {
+    report(tokens.error().message);
+    return kFailed;
+  }
   auto coordinator = flags.registry.connect();
   if (!coordinator) {
     report(coordinator.error().message);
@@ -51,8 +58,11 @@ int run_controller(Flags& flags) {
   show_controller(admin->get(), controller, flags.registry.cluster);
   show_certificates(admin->get(), nullptr, access->get());
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
+  const auto api =
+      show_api(admin->get(), **coordinator, flags.registry, "controller", *access, *std::move(tokens));
   announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("controller", nullptr, access->get());
+  if (api) api->stop();
   admin->reset();  // Before what it shows.
   return kDone;
 }
@@ -75,6 +85,7 @@ void add_controller(CLI::App& app) {
       ->check(CLI::Range(1, 600000))
       ->capture_default_str();
   flags->admin.add_to(*command, "none");
+  flags->api.add_to(*command, "none: no actions");
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(
       "Examples:\n"

@@ -1,9 +1,11 @@
 // A whole cluster's control and data plane in this process: registry, controller and proxy.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "admin/tokens.h"
 #include "proxy/proxy.h"
 #include "resize/status.h"
 #include "ringshift/error.h"
@@ -46,6 +48,10 @@ class Deployment {
   [[nodiscard]] Result<ResizeStatus> status();
   // On the admin port, which must end before this does; null: there is none.
   void show(admin::Listener* listener);
+  // The JSON API there. `role` is serve or up; without tokens it takes no actions.
+  void show_api(admin::Listener* listener, std::string role, std::optional<admin::Tokens> tokens);
+  // No action waits for the controller any more: so that the admin port can end.
+  void end_actions() noexcept;
 
  private:
   struct Impl;

@@ -54,7 +54,9 @@ std::unexpected<Error> interrupted() { return fail(ErrorKind::retryable, std::st
 Playground::Playground(PlaygroundOptions options, Console& console, Interrupt& interrupt)
     : options_(std::move(options)), console_(console), interrupt_(interrupt) {}
 
-Playground::~Playground() = default;
+Playground::~Playground() {
+  if (deployment_) deployment_->end_actions();  // Or the admin port would wait for them.
+}
 
 std::uint16_t Playground::pick_port(std::uint16_t wanted, std::string_view what) {
   if (drill::port_is_free(wanted)) return wanted;
@@ -133,7 +135,12 @@ Status Playground::start_admin() {
   if (!listener) return std::unexpected(listener.error());
   admin_ = std::move(*listener);
   deployment_->show(admin_.get());
-  console_.line("Metrics at {}/metrics.", admin_->url());
+  Result<std::optional<admin::Tokens>> tokens = options_.admin_api.open(directory_->path());
+  if (!tokens) return std::unexpected(tokens.error());
+  const std::string token_file = (*tokens)->path();
+  deployment_->show_api(admin_.get(), "up", *std::move(tokens));
+  console_.line("Metrics at {}/metrics, admin API at {}/api/v1/ (the token for actions: {}).", admin_->url(),
+                admin_->url(), token_file);
   return {};
 }
 

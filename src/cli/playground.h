@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/admin_api.h"
 #include "cli/admin_flags.h"
 #include "cli/console.h"
 #include "cli/deployment.h"
@@ -25,6 +26,7 @@ struct PlaygroundOptions {
   std::string data_dir;       // Empty: a temporary directory, removed at the end.
   std::uint16_t port = 6380;  // Of the proxy.
   std::uint16_t registry_port = 7379;
+  AdminApiFlags admin_api;
   std::string admin_listen = kAdminDefault;  // Or "none".
   std::uint64_t keys = 205'000;              // Live in the cache, on average.
   double requests_per_second = 8000;

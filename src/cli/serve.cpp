@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/admin_api.h"
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/client_flags.h"
@@ -23,6 +24,7 @@ struct Flags {
   ListenFlags listen;
   MemberFlags members;
   AdminFlags admin;
+  AdminApiFlags api;
   bool verbose = false;
 };
 
@@ -58,6 +60,11 @@ int run_serve(Flags& flags) {
     report(admin.error().message);
     return kFailed;
   }
+  auto tokens = flags.api.open(flags.admin.wanted() ? flags.options.data_dir : "");
+  if (!tokens) {
+    report(tokens.error().message);
+    return kFailed;
+  }
   const auto deployment = Deployment::start(flags.options, *spec);
   if (!deployment) {
     report(deployment.error().message);
@@ -67,8 +74,10 @@ int run_serve(Flags& flags) {
   announce_listeners("proxy", (*deployment)->listening());
   (*deployment)->show(admin->get());
   show_certificates(admin->get(), tls->get(), access->get());
+  (*deployment)->show_api(admin->get(), "serve", *std::move(tokens));
   announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("serve", tls->get(), access->get());
+  (*deployment)->end_actions();
   admin->reset();  // Before what it shows.
   return kDone;
 }
@@ -99,6 +108,7 @@ void add_serve(CLI::App& app) {
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   flags->admin.add_to(*command, kAdminDefault);
+  flags->api.add_to(*command, "DATA/admin.token, made at the first start");
   add_client_flags(*command, options.proxy);
   command->add_flag("--verbose", flags->verbose, "Log more");
   command->footer(

@@ -67,6 +67,7 @@ void add_up(CLI::App& app) {
   up->add_option("--port", options->playground.port, "The proxy's port; another one if it is in use")
       ->check(CLI::Range(1, 65535))
       ->capture_default_str();
+  options->playground.admin_api.add_to(*up, "admin.token in the files of this run");
   up->add_option(
         "--admin-listen", options->playground.admin_listen,
         "Where metrics and health are served over HTTP; another port if it is in use; 'none': nowhere")

@@ -4,6 +4,7 @@
 //               and ask there. Another read: `cmd; EXISTS k`, in this order; 1 makes cmd's reply the answer.
 //   NEW first   GET: a value is the answer, for NEW has only what is newest. nil proves nothing: OLD first.
 #include "proxy/dual_router_impl.h"
+#include "transfer/faults.h"
 
 namespace ringshift::proxy {
 
@@ -44,7 +45,7 @@ void ReadOperation::handle_reply(std::uint64_t tag, std::string_view raw) {
   if (answered_) return;
   switch (tag) {
     case kNewFirst:
-      if (!is_nil(raw)) return answer(raw);
+      if (!is_nil(raw) || transfer::broken(transfer::Fault::new_first_only)) return answer(raw);
       if (const auto route = valid_route()) return ask_old(*route);
       return absent_on_old();  // The step is over: the command goes back to the queue.
     case kOld:
@@ -89,9 +90,11 @@ void ReadOperation::absent_on_old() {
     return;
   }
   const KeyCommand& command = command_.command;
-  std::string seal;
-  transfer::append_seal(seal, command.key, "");
-  send(route->member, command.resp, seal, kSeal);
+  if (!transfer::broken(transfer::Fault::read_miss_without_seal)) {
+    std::string seal;
+    transfer::append_seal(seal, command.key, "");
+    send(route->member, command.resp, seal, kSeal);
+  }
   send(route->member, command.resp, command.bytes, kFinal);
 }
 

@@ -67,7 +67,11 @@ class Leader {
   Status open_gates();
   Status await_routers_and_fence();
   Status roll_back();
+  Status call_off_hold(const std::string& why);  // leader_call_off.cpp
+  // leader_dual.cpp
   Status move();
+  Status after_a_gate();
+  Status close_gates();
   Status end_step();
   [[nodiscard]] std::string step_name() const;
   Status after_mover(Mover::Outcome outcome, const std::string& error);
@@ -158,6 +162,7 @@ class Leader {
   std::string log_id_;   // Whose log log_number_ counts.
   std::uint64_t log_number_ = 0;
   std::string error_noted_;
+  std::size_t holds_called_off_ = 0;  // In a row.
   std::chrono::steady_clock::time_point step_began_{};
   Members members_;
   OriginMeter origin_;

@@ -145,6 +145,7 @@ Status Leader::check_memory(const Topology& next, const topology::Spec& to) {
 // their HOLD: until then no router that this epoch has not fenced sends such a key there. Slices that have
 // moved are spared.
 Status Leader::purge_leftovers() {
+  if (transfer::broken(transfer::Fault::no_purge)) return {};
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
@@ -219,12 +220,10 @@ Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   if (fenced) fenced = open_gates();
   transfer::crash_point("gates_open");
   if (!fenced) {
-    if (may_call_off && fenced.error().kind != ErrorKind::stale) {
-      if (Status off = publish(call_off(*topology_)); !off) return off;
-      note("phase", "hold called off: " + fenced.error().message);
-    }
+    if (may_call_off && fenced.error().kind != ErrorKind::stale) return call_off_hold(fenced.error().message);
     return fenced;
   }
+  holds_called_off_ = 0;
   checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
   if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
   transfer::crash_point("dual_published");
@@ -281,6 +280,7 @@ Status Leader::await_routers_and_fence() {
     note("fence", fmt::format("no acknowledgement within {} ms: {}", options_.fence_timeout.count(), silent));
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
+  if (transfer::broken(transfer::Fault::no_fence)) return {};
   for (const Member& member : living_members(*topology_)) {
     const Result<std::uint64_t> killed = members_.fence(member, allowed);
     if (!killed) return std::unexpected(killed.error());

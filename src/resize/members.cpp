@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/encoding.h"
+#include "resize/observer.h"
 #include "transfer/steps.h"
 
 namespace ringshift::resize {
@@ -180,7 +181,7 @@ Result<std::uint64_t> Members::fence(const Member& member, const std::set<std::s
   const std::string own_id = std::to_string(connections_[member.id].client->client_id());
   std::uint64_t killed = 0;
   for (const ClientEntry& entry : *entries) {
-    if (!entry.name.starts_with(transfer::kReservedPrefix)) continue;
+    if (!entry.name.starts_with(transfer::kReservedPrefix) || entry.name == kObserverName) continue;
     // Of our own name only this connection may live on: any other is one that we, or our mover, gave up, and
     // the member may yet execute what it had sent there (I3).
     const bool ours = entry.name == name_;

@@ -1,6 +1,7 @@
 // What the controller makes of what the mover finds: big keys, copies that differ, hot keys that routers
 // name.
 #include "controller_world.h"
+#include "coord/router_record.h"
 
 namespace ringshift::resize {
 namespace {
@@ -118,6 +119,40 @@ TEST_F(ControllerMoverTest, WordsThatItDoesNotKnowAreRefusedBeforeAnythingBegins
   EXPECT_TRUE(ask(begin("wait", 5)).contains("a limit goes with 'move'"));
   EXPECT_TRUE(ask(begin("", 0, "some")).contains("'some' is none of counts, sample, all"));
   EXPECT_FALSE(topology()->resize);
+}
+
+// The gates had begun to close for good, so nothing is left on a; then a member did not answer. The mover
+// that is begun again must not be held up by a key that routers call hot, and that is not there.
+TEST_F(ControllerMoverTest, I10GatesThatBeganToCloseAreClosedWhateverIsCalledHot) {
+  for (const char* memory : {"+memory", "-memory"}) {  // Without it no mover can tell what is there.
+    SCOPED_TRACE(memory);
+    ASSERT_TRUE(connection(a_, "rs:test")->call({"ACL", "SETUSER", "default", memory}));
+    start_controller();
+    ASSERT_TRUE(wait([&] { return topology().has_value() && !topology()->resize; }));
+    if (!router_) start_router();
+    fill();
+    ASSERT_EQ(start(spec({"a", "b"}, 50)), "");
+    ASSERT_TRUE(wait([&] { return in_phase(Phase::dual) && status().keys_moved > 5; }));
+    ASSERT_EQ(ask(Request::Action::pause), "");
+    ASSERT_TRUE(wait_for("paused"));
+    const auto now = *topology();
+    for (const auto* member : {&a_, &b_}) {
+      const auto client = connection(*member, "rs:test");
+      for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(client->call({"DEL", fmt::format("k{}", i)}));
+    }
+    ASSERT_EQ(b_.command("SET rs:stamp " + transfer::done_stamp(now.fence, "b")), "+OK\r\n");
+    coord::RouterRecord record;
+    record.revision = coordinator_->get(keys_.topology()).value()->mod_revision;
+    for (std::uint64_t i = 0; i < coord::RouterRecord::kHotKeysMax; ++i)
+      record.hot_keys.emplace_back(fmt::format("k{}", i), 1000 - i);
+    put(keys_.router("hot"), coord::to_json(record));
+    ASSERT_EQ(ask(Request::Action::resume), "");
+    ASSERT_TRUE(wait_for("finished"));
+    ASSERT_TRUE(coordinator_->remove(keys_.router("hot")));
+    ASSERT_EQ(start(spec({"a"}, 1000000)), "");
+    ASSERT_TRUE(wait_for("finished"));
+    controller_.reset();
+  }
 }
 
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)

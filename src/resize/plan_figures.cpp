@@ -1,14 +1,15 @@
-#include "cli/plan_figures.h"
+#include "resize/plan_figures.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 
+#include "plan/edit.h"
 #include "plan/forecast/units.h"
 #include "resize/phases.h"
 
-namespace ringshift::cli {
+namespace ringshift::resize {
 namespace {
 
 // What is taken where nothing is given or measured.
@@ -40,7 +41,7 @@ class Figures {
   std::vector<PlanFigure> list_;
 };
 
-std::string rate_text(double share) { return fmt::format("{:.4g}", share); }
+std::string share_text(double share) { return fmt::format("{:.4g}", share); }
 
 }  // namespace
 
@@ -80,10 +81,10 @@ PlanBasis plan_basis(const topology::Spec& from, const topology::Spec& to, const
   in.traffic.hit_rate =
       figures.pick("hit_rate", given.hit_rate, measured([](const auto& l) { return l.hit_rate; }),
                    kAssumedHitRate, "assumed", traffic, "--hit-rate, or --live on a cluster with traffic");
-  figures.say(rate_text(in.traffic.hit_rate));
+  figures.say(share_text(in.traffic.hit_rate));
   in.traffic.cold_hit_rate = figures.pick("cold_hit_rate", given.cold_hit_rate, {}, 0, "assumed", "",
                                           "--cold-hit-rate; 0: a moved key is a miss");
-  figures.say(rate_text(in.traffic.cold_hit_rate));
+  figures.say(share_text(in.traffic.cold_hit_rate));
   const double limit =
       figures.pick("origin_limit_qps", given.origin_limit_qps, {}, std::numeric_limits<double>::quiet_NaN(),
                    "unknown", "", "--origin-limit-qps has the cold switch judged");
@@ -98,8 +99,32 @@ PlanBasis plan_basis(const topology::Spec& from, const topology::Spec& to, const
                                      static_cast<double>(in.from.limits.move_bytes_per_second), "spec", "",
                                      "limits.move_bytes_per_second, or --rate-bytes");
   figures.say(plan::bytes_text(in.bytes_per_second) + "/s");
-  in.steps = given.steps.empty() ? resize::kDefaultSteps : given.steps;
+  in.steps = given.steps.empty() ? kDefaultSteps : given.steps;
   return {std::move(in), std::move(figures).take()};
 }
 
-}  // namespace ringshift::cli
+Result<PlanPreview> preview_plan(const topology::Spec& from, const topology::Spec& written,
+                                 const GivenFigures& given, bool ask_members,
+                                 std::shared_ptr<const backend::MemberAccess> access) {
+  const Result<topology::Spec> to = plan::successor(from, written);
+  if (!to) return std::unexpected(to.error());
+  PlanPreview preview;
+  std::optional<LiveFigures> live;
+  if (ask_members && from.protocol == topology::Protocol::redis) {
+    Result<LiveFigures> seen = glance(from, *to, std::move(access));
+    if (seen) live = std::move(*seen);
+    if (!seen) preview.why_not = seen.error().message;
+  }
+  // A resize moves at the new spec's limits, unless a rate is given.
+  topology::Spec limited = from;
+  limited.limits = to->limits;
+  preview.basis = plan_basis(limited, *to, given, live);
+  Result<plan::Forecast> out = plan::forecast(preview.basis.in);
+  if (!out) return std::unexpected(out.error());
+  preview.out = *std::move(out);
+  preview.carried_over = *to != written;
+  preview.live = live.has_value();
+  return preview;
+}
+
+}  // namespace ringshift::resize

@@ -1,4 +1,4 @@
-#include "cli/live_figures.h"
+#include "resize/live_figures.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,10 @@
 #include "coord/router_record.h"
 #include "protocol/resp/value.h"
 #include "resize/members.h"
+#include "resize/observer.h"
 #include "transfer/steps.h"
 
-namespace ringshift::cli {
+namespace ringshift::resize {
 namespace {
 
 using protocol::resp::Value;
@@ -33,12 +34,12 @@ struct Lookups {
   [[nodiscard]] double all() const { return hits + misses; }
 };
 
-double number(std::string_view info, std::string_view field) {
-  return static_cast<double>(base::parse_u64(resize::info_field(info, field)).value_or(0));
+double info_number(std::string_view info, std::string_view field) {
+  return static_cast<double>(base::parse_u64(info_field(info, field)).value_or(0));
 }
 
 Lookups lookups_of(std::string_view stats) {
-  return {number(stats, "keyspace_hits"), number(stats, "keyspace_misses")};
+  return {info_number(stats, "keyspace_hits"), info_number(stats, "keyspace_misses")};
 }
 
 // What is known of one member while it is measured.
@@ -53,19 +54,19 @@ struct Reading {
   Clock::time_point at;
 };
 
-Status read_first(resize::Members& members, Reading& reading) {
+Status read_first(Members& members, Reading& reading) {
   const Member& member = *reading.member;
   const auto stats = members.call(member, {"INFO", "stats"});
   if (!stats) return std::unexpected(stats.error());
   const auto memory = members.call(member, {"INFO", "memory"});
   if (!memory) return std::unexpected(memory.error());
   reading.figures.id = member.id;
-  reading.figures.used_memory = number(memory->text, "used_memory");
-  reading.figures.max_memory = number(memory->text, "maxmemory");
-  reading.dataset_bytes = number(memory->text, "used_memory_dataset");
+  reading.figures.used_memory = info_number(memory->text, "used_memory");
+  reading.figures.max_memory = info_number(memory->text, "maxmemory");
+  reading.dataset_bytes = info_number(memory->text, "used_memory_dataset");
   if (!reading.has_keys) return {};
   reading.ever = lookups_of(stats->text);
-  reading.figures.ops_per_second = number(stats->text, "instantaneous_ops_per_sec");
+  reading.figures.ops_per_second = info_number(stats->text, "instantaneous_ops_per_sec");
   const auto count = members.key_count(member);
   if (!count) return std::unexpected(count.error());
   const auto stamp = members.call(member, {"EXISTS", transfer::kStampKey});
@@ -75,7 +76,7 @@ Status read_first(resize::Members& members, Reading& reading) {
 }
 
 // Random keys and what they take; a member that forbids MEMORY USAGE gives none, which is no failure.
-Status sample(resize::Members& members, Reading& reading, std::size_t want) {
+Status sample(Members& members, Reading& reading, std::size_t want) {
   if (reading.figures.keys.value_or(0) <= 0) return {};
   const auto client = members.client(*reading.member);
   if (!client) return std::unexpected(client.error());
@@ -105,7 +106,7 @@ Status sample(resize::Members& members, Reading& reading, std::size_t want) {
   return {};
 }
 
-Status begin_window(resize::Members& members, Reading& reading) {
+Status begin_window(Members& members, Reading& reading) {
   const auto stats = members.call(*reading.member, {"INFO", "stats"});
   if (!stats) return std::unexpected(stats.error());
   reading.before = lookups_of(stats->text);
@@ -114,7 +115,7 @@ Status begin_window(resize::Members& members, Reading& reading) {
 }
 
 // Rates from here on: lookups a second.
-Status end_window(resize::Members& members, Reading& reading) {
+Status end_window(Members& members, Reading& reading) {
   const auto stats = members.call(*reading.member, {"INFO", "stats"});
   if (!stats) return std::unexpected(stats.error());
   reading.ever = lookups_of(stats->text);
@@ -255,7 +256,7 @@ LiveFigures add_up(const std::vector<Reading>& readings) {
 Result<LiveFigures> glance(const topology::Spec& from, const topology::Spec& to,
                            std::shared_ptr<const backend::MemberAccess> access) {
   std::vector<Reading> readings = readings_of(from, to);
-  resize::Members members("rs:plan", std::move(access));
+  Members members(std::string(kObserverName), std::move(access));
   for (Reading& reading : readings) {
     if (Status read = read_first(members, reading); !read) return std::unexpected(read.error());
     if (Status sampled = sample(members, reading, sample_of_each(from)); !sampled)
@@ -274,7 +275,7 @@ Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to
                             std::shared_ptr<const backend::MemberAccess> access) {
   std::vector<Reading> readings = readings_of(from, to);
   // A name of ours: a resize that starts meanwhile does not take us for a stranger.
-  resize::Members members("rs:plan", std::move(access));
+  Members members(std::string(kObserverName), std::move(access));
   const std::size_t share = sample_of_each(from);
   const auto begin = [&](Reading& reading) -> Status {
     if (Status read = read_first(members, reading); !read) return read;
@@ -296,4 +297,4 @@ Result<LiveFigures> measure(const topology::Spec& from, const topology::Spec& to
   return out;
 }
 
-}  // namespace ringshift::cli
+}  // namespace ringshift::resize

@@ -1,10 +1,10 @@
-#include "cli/topology_changes.h"
+#include "coord/topology_changes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace ringshift::cli {
+namespace ringshift::coord {
 namespace {
 
 using topology::Member;
@@ -88,4 +88,4 @@ std::vector<std::string> topology_changes(const Topology& before, const Topology
   return out;
 }
 
-}  // namespace ringshift::cli
+}  // namespace ringshift::coord

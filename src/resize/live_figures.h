@@ -18,7 +18,7 @@ namespace ringshift::backend {
 class MemberAccess;
 }
 
-namespace ringshift::cli {
+namespace ringshift::resize {
 
 inline constexpr std::size_t kSampledKeys = 1000;          // Of all members together.
 inline constexpr std::chrono::milliseconds kWindow{2500};  // In which lookups are counted.
@@ -45,4 +45,4 @@ struct LiveFigures {
 [[nodiscard]] Result<LiveFigures> glance(const topology::Spec& from, const topology::Spec& to,
                                          std::shared_ptr<const backend::MemberAccess> access);
 
-}  // namespace ringshift::cli
+}  // namespace ringshift::resize

@@ -5,9 +5,9 @@
 
 #include "ringshift/topology.h"
 
-namespace ringshift::cli {
+namespace ringshift::coord {
 
 [[nodiscard]] std::vector<std::string> topology_changes(const topology::Topology& before,
                                                         const topology::Topology& after);
 
-}  // namespace ringshift::cli
+}  // namespace ringshift::coord
