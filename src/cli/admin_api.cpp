@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "admin/dashboard.h"
+
 namespace ringshift::cli {
 
 void AdminApiFlags::add_to(CLI::App& command, const std::string& otherwise) {
@@ -33,6 +35,7 @@ std::unique_ptr<admin::Api> show_api(admin::Listener* listener, coord::Coordinat
       /*ask_members=*/true};
   auto api = std::make_unique<admin::Api>(coordinator, std::move(options));
   api->attach(*listener);
+  listener->add("GET", "/", admin::dashboard());
   return api;
 }
 

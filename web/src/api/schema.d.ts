@@ -940,6 +940,9 @@ export interface components {
                 to: string;
                 /** @description Keys. */
                 moved: number;
+                bytes?: number;
+                /** @description Keys still to move; an estimate. */
+                left?: number | null;
             }[];
             big_keys: string[];
             last_error: string;
@@ -1324,7 +1327,7 @@ export interface components {
             error: string;
             /** @description Of the registry; another one means that it was rebuilt. */
             cluster_id: string;
-            /** @description The newest that was seen. */
+            /** @description Of the topology in force; 0 when there is none. */
             revision: number;
             /** @description Where the cluster's keys are. */
             prefix: string;
@@ -1348,7 +1351,7 @@ export interface components {
             routers: {
                 id: string;
                 lease: string;
-                /** @description Of its last report. */
+                /** @description Of the topology that it obeys. */
                 revision: number;
             }[];
         };
