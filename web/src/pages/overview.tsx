@@ -16,7 +16,7 @@ const SEVERITY: Record<Alert['severity'], Tone> = { critical: 'critical', warnin
 function Tile(props: { title: string; figure: string; note?: ComponentChildren; values?: readonly (number | null)[] }) {
   return (
     <div class="tile card">
-      <h3>{props.title}</h3>
+      <h2>{props.title}</h2>
       <p class="figure">{props.figure}</p>
       {props.note !== undefined && <p class="note">{props.note}</p>}
       {props.values && <Spark values={props.values} />}
