@@ -9,7 +9,7 @@ namespace ringshift::coord {
 namespace {
 
 using Json = nlohmann::json;
-using Member = RouterRecord::Member;
+using RecordMember = RouterRecord::Member;
 using HotKeys = std::vector<std::pair<std::string, std::uint64_t>>;
 
 struct Figure {
@@ -30,11 +30,12 @@ constexpr Figure kFigures[] = {{"requests", &RouterRecord::requests},
 
 struct MemberFigure {
   const char* name;
-  std::uint64_t Member::* value;
+  std::uint64_t RecordMember::* value;
 };
 constexpr MemberFigure kMemberFigures[] = {
-    {"requests", &Member::requests}, {"hits", &Member::hits},         {"misses", &Member::misses},
-    {"errors", &Member::errors},     {"timeouts", &Member::timeouts}, {"in_flight", &Member::in_flight}};
+    {"requests", &RecordMember::requests}, {"hits", &RecordMember::hits},
+    {"misses", &RecordMember::misses},     {"errors", &RecordMember::errors},
+    {"timeouts", &RecordMember::timeouts}, {"in_flight", &RecordMember::in_flight}};
 
 // Keys are bytes, JSON is not.
 void put_hot_keys(Json& out, const char* name, const HotKeys& keys) {
@@ -54,7 +55,7 @@ HotKeys hot_keys_of(const Json& object, const char* name) {
   return keys;
 }
 
-Json json_of(const Member& member) {
+Json json_of(const RecordMember& member) {
   Json out = Json::object();
   for (const auto& [name, value] : kMemberFigures)
     if (member.*value != 0) out[name] = member.*value;
@@ -62,8 +63,8 @@ Json json_of(const Member& member) {
   return out;
 }
 
-Member member_of(const Json& object) {
-  Member member;
+RecordMember member_of(const Json& object) {
+  RecordMember member;
   for (const auto& [name, value] : kMemberFigures) member.*value = object.value(name, std::uint64_t{0});
   member.p99_ms = object.value("p99_ms", -1.0);
   return member;
@@ -115,7 +116,7 @@ Result<RouterRecord> parse_router_record(std::string_view text) {
   return record;
 }
 
-void keep_busiest(std::map<std::string, Member>& members) {
+void keep_busiest(std::map<std::string, RecordMember>& members) {
   if (members.size() <= RouterRecord::kMembersMax) return;
   std::vector<std::pair<std::uint64_t, std::string>> order;
   for (const auto& [id, member] : members) order.emplace_back(member.requests, id);
