@@ -41,6 +41,7 @@ Connection::Connection(PoolShared& shared, std::shared_ptr<MemberState> member, 
 Connection::~Connection() {
   std::erase(shared_.dirty, this);
   counters_.change(-told_in_flight_, -told_unsent_);
+  counters_.moved_in(received_ - told_received_);
   counters_.change_connections(-1);
   if (handed_over_) --shared_.handed_over;
   if (large_taker_ != nullptr) large_taker_->on_gone();
@@ -95,16 +96,16 @@ void Connection::flush() {
   dirty_ = false;
   refusing_ = false;
   if (state_ == State::serving) stream_->flush();
-  tell_counters();
 }
 
-// Once a flush and once a read, and whenever commands fail; not for each command.
 void Connection::tell_counters() {
   const auto in_flight = static_cast<std::int64_t>(ring_.size());
   const auto unsent =
       static_cast<std::int64_t>(state_ == State::serving ? stream_->queued_bytes() : queue_.size());
   counters_.change(in_flight - told_in_flight_, unsent - told_unsent_);
   counters_.moved_out(enqueued_ - told_enqueued_);
+  counters_.moved_in(received_ - told_received_);
+  told_received_ = received_;
   told_in_flight_ = in_flight;
   told_unsent_ = unsent;
   told_enqueued_ = enqueued_;
@@ -166,8 +167,7 @@ std::size_t Connection::on_data(std::string_view bytes) {
     pending.sink->on_reply(pending.tag(), raw);
   }
   took(sent_together, together);
-  counters_.moved_in(at);
-  tell_counters();
+  received_ += at;
   progressed();
   return at;
 }

@@ -121,6 +121,9 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   [[nodiscard]] bool connected() const noexcept override { return state_ == State::serving; }
 
   void flush();
+  // What has changed of what is under way, and of the bytes: at each tick, which comes while commands are
+  // under way and once more, and when some fail. Not for each command, read or write.
+  void tell_counters();
   void check_deadlines(base::TimePoint now);
   // The routers' barrier moved on: what waits here was routed before it, and must not be sent after it.
   void drop_queue();
@@ -196,7 +199,6 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   void reject(ReplySink& sink, std::uint64_t tag, Traffic traffic, Failure::Kind kind, std::string reason);
   // The one that tells whether the member is up.
   [[nodiscard]] bool is_the_first() const noexcept { return !is_private() && !retired_ && resp_ == Resp::v2; }
-  void tell_counters();  // What has changed of what is under way.
   void took(base::TimePoint sent, std::uint64_t count);
   void check_private_deadlines(base::TimePoint now);
   void become_lost(const std::string& reason);
@@ -249,7 +251,7 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   std::uint64_t sent_again_until_ = 0;  // Those that end up to here were kept from an earlier connection.
   std::uint64_t output_base_ = 0;       // Stream's count at offset 0 of Pending::end (modulo 2^64).
   // As the counters know it.
-  std::uint64_t told_enqueued_ = 0;
+  std::uint64_t told_enqueued_ = 0, received_ = 0, told_received_ = 0;
   std::int64_t told_in_flight_ = 0, told_unsent_ = 0;
   bool ever_served_ = false;
   std::unique_ptr<net::Stream> stream_;
@@ -308,7 +310,6 @@ inline void Connection::mark_dirty() {
     mark_dirty();
   } else {
     base::append(queue_, bytes);
-    mark_dirty();  // To be counted.
   }
   if (!shared_.ticking) [[unlikely]]
     shared_.start_ticking();

@@ -50,37 +50,27 @@ void MemberSums::add(const MemberSums& other) noexcept {
   for (std::size_t i = 0; i < times.size(); ++i) times[i] += other.times[i];
 }
 
-void MemberCounters::answered_oddly(Traffic traffic, std::string_view raw) noexcept {
-  const auto count = [this](Traffic as) -> Count& { return answers_[static_cast<std::size_t>(as)]; };
+void MemberCounters::look_at(Traffic traffic, std::string_view raw) noexcept {
+  if (raw[0] == '-') return bump(errors_[index(traffic)]);
   switch (traffic) {
+    case Traffic::get:
+    case Traffic::get_write:
+    case Traffic::get_if_there:
+      if (is_nil(raw)) bump(nils_[index(traffic)]);
+      return;
+    case Traffic::read_if_exists:
+    case Traffic::mget_if_exists:
+      if (!raw.starts_with(":1")) bump(nils_[index(traffic)]);
+      return;
     case Traffic::mget: {
-      bump(count(Traffic::mget));
-      if (raw[0] == '-') return bump(error_replies_);
       const Elements elements = elements_of(raw);
       bump(mget_hits_, elements.values);
       bump(mget_misses_, elements.nils);
       return;
     }
-    case Traffic::get_if_there:
-      if (is_nil(raw)) break;
-      return answered(Traffic::get, raw);
-    case Traffic::read_if_exists:
-      if (!raw.starts_with(":1")) break;
-      return bump(count(Traffic::read));
-    case Traffic::mget_if_exists:
-      if (!raw.starts_with(":1")) break;
-      bump(count(Traffic::mget));
-      return bump(mget_hits_);
     default:
-      break;
+      return;
   }
-  bump(count(Traffic::none));
-}
-
-void MemberCounters::refused(Traffic traffic) noexcept {
-  if (traffic == Traffic::none) return;
-  bump(error_replies_);
-  if (traffic >= Traffic::get) bump(get_errors_[traffic == Traffic::get_write]);
 }
 
 void MemberCounters::failed(Traffic traffic, Failure::Kind kind, bool timed_out) noexcept {
@@ -91,24 +81,34 @@ void MemberCounters::failed(Traffic traffic, Failure::Kind kind, bool timed_out)
 
 void MemberCounters::add_to(MemberSums& sums) const noexcept {
   const auto of = [](const Count& count) { return count.load(std::memory_order_relaxed); };
-  // What is less than the sum it is taken from is read first: a difference of a moment is never below zero.
-  const std::uint64_t nils = of(nils_[0]), write_nils = of(nils_[1]);
-  const std::uint64_t errors = of(get_errors_[0]), write_errors = of(get_errors_[1]);
-  const std::uint64_t gets = std::max(at(Traffic::get), nils + errors);
-  const std::uint64_t write_gets = std::max(at(Traffic::get_write), write_nils + write_errors);
-  sums.reads += at(Traffic::read) + gets + at(Traffic::mget);
-  sums.writes += at(Traffic::write) + write_gets;
+  // What is taken away is read first: a difference of a moment is never below zero.
+  struct Kind {
+    std::uint64_t nils, errors, answers;
+    [[nodiscard]] std::uint64_t hits() const { return answers - nils - errors; }
+  };
+  const auto kind = [&](Traffic traffic) {
+    const std::uint64_t nils = of(nils_[index(traffic)]), errors = of(errors_[index(traffic)]);
+    return Kind{nils, errors, std::max(at(traffic), nils + errors)};
+  };
+  const Kind get = kind(Traffic::get), get_write = kind(Traffic::get_write), mget = kind(Traffic::mget);
+  // A "no" of these is the answer to nobody.
+  const Kind maybe_get = kind(Traffic::get_if_there), maybe_read = kind(Traffic::read_if_exists),
+             maybe_mget = kind(Traffic::mget_if_exists);
+  const std::uint64_t maybes = maybe_get.answers - maybe_get.nils + maybe_read.answers - maybe_read.nils +
+                               maybe_mget.answers - maybe_mget.nils;
+  sums.reads += at(Traffic::read) + get.answers + mget.answers + maybes;
+  sums.writes += at(Traffic::write) + get_write.answers;
   sums.others += at(Traffic::other);
-  sums.steps += at(Traffic::none);
-  sums.read_hits += gets - nils - errors + of(mget_hits_);
-  sums.read_misses += nils + of(mget_misses_);
-  sums.write_hits += write_gets - write_nils - write_errors;
-  sums.write_misses += write_nils;
+  sums.steps += at(Traffic::none) + maybe_get.nils + maybe_read.nils + maybe_mget.nils;
+  sums.read_hits += get.hits() + maybe_get.hits() + maybe_mget.hits() + of(mget_hits_);
+  sums.read_misses += get.nils + of(mget_misses_);
+  sums.write_hits += get_write.hits();
+  sums.write_misses += get_write.nils;
+  for (std::size_t i = index(Traffic::other); i < kKinds; ++i) sums.error_replies += of(errors_[i]);
   sums.unsent += of(failures_[static_cast<std::size_t>(Failure::Kind::unsent)]);
   sums.unknown += of(failures_[static_cast<std::size_t>(Failure::Kind::unknown)]);
   sums.overloaded += of(failures_[static_cast<std::size_t>(Failure::Kind::overloaded)]);
   sums.timeouts += of(timeouts_);
-  sums.error_replies += of(error_replies_);
   sums.connects += of(connects_);
   sums.reconnects += of(reconnects_);
   sums.connect_failures += of(connect_failures_);

@@ -52,14 +52,13 @@ class alignas(64) MemberCounters {
  public:
   using Traffic = protocol::resp::Traffic;
 
-  // `raw`: a whole reply, or its beginning when it is one large bulk.
+  // `raw`: a whole reply, or its beginning when it is one large bulk. A value and OK need no second look:
+  // what they were is told by the difference to what did.
   void answered(Traffic traffic, std::string_view raw) noexcept {
-    if (traffic > Traffic::get_write) [[unlikely]]
-      return answered_oddly(traffic, raw);
     bump(answers_[static_cast<std::size_t>(traffic)]);
-    if (raw[0] == '-') [[unlikely]]
-      return refused(traffic);
-    if (traffic >= Traffic::get && is_nil(raw)) bump(nils_[traffic == Traffic::get_write]);
+    if (raw[0] == '$' ? raw[1] != '-' : raw[0] == '+') [[likely]]
+      return;
+    look_at(traffic, raw);
   }
   void failed(Traffic traffic, Failure::Kind kind, bool timed_out = false) noexcept;
   // `count` replies that took so long.
@@ -88,7 +87,7 @@ class alignas(64) MemberCounters {
 
  private:
   using Count = std::atomic<std::uint64_t>;
-  static constexpr std::size_t kKinds = static_cast<std::size_t>(Traffic::mget) + 1;
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Traffic::count_of_kinds);
 
   static void bump(Count& count, std::uint64_t by = 1) noexcept {
     count.store(count.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
@@ -96,18 +95,20 @@ class alignas(64) MemberCounters {
   static bool is_nil(std::string_view raw) noexcept {
     return (raw[0] == '$' && raw[1] == '-') || raw[0] == '_';
   }
-  void answered_oddly(Traffic traffic, std::string_view raw) noexcept;
-  void refused(Traffic traffic) noexcept;
+  void look_at(Traffic traffic, std::string_view raw) noexcept;
+  [[nodiscard]] static std::size_t index(Traffic traffic) noexcept {
+    return static_cast<std::size_t>(traffic);
+  }
   [[nodiscard]] std::uint64_t at(Traffic traffic) const noexcept {
     return answers_[static_cast<std::size_t>(traffic)].load(std::memory_order_relaxed);
   }
 
   std::array<Count, kKinds> answers_{};
-  std::array<Count, 2> nils_{}, get_errors_{};  // Of GET; of GETEX and GETDEL.
+  std::array<Count, kKinds> nils_{};    // Of them: nil for a GET and its kin, "no" for an EXISTS.
+  std::array<Count, kKinds> errors_{};  // Of them.
   Count mget_hits_{}, mget_misses_{};
   std::array<Count, 3> failures_{};  // By Failure::Kind.
-  Count timeouts_{}, error_replies_{}, connects_{}, reconnects_{}, connect_failures_{}, bytes_out_{},
-      bytes_in_{}, micros_{};
+  Count timeouts_{}, connects_{}, reconnects_{}, connect_failures_{}, bytes_out_{}, bytes_in_{}, micros_{};
   std::atomic<std::int64_t> in_flight_{}, unsent_{}, connections_{};
   std::atomic<bool> serves_{};
   telemetry::Times times_;

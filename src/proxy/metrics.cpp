@@ -71,11 +71,10 @@ void collect_router(Exposition& out, const Shared& shared, const telemetry::Tota
             whole(shared.settings.max_clients.size()));
   out.gauge("ringshift_router_client_output_bytes", "Answers in this process that clients have not read yet",
             static_cast<double>(shared.unread_output.load(std::memory_order_relaxed)));
-  out.histogram(
-      "ringshift_router_request_seconds",
-      "From the read of a client's command to its answer's turn; of a sample of the commands: all at a few "
-      "hundred a second, one in 32 at many",
-      sampled.times, whole(sampled.micros) / 1e6);
+  out.histogram("ringshift_router_request_seconds",
+                "From the read of a client's command to its answer's turn; of a sample of the commands: the "
+                "first 256 of each second and thread, and one in 32 of those behind them",
+                sampled.times, whole(sampled.micros) / 1e6);
 }
 
 // ---- a cluster's topology ----

@@ -83,8 +83,7 @@ void Worker::every_second() {
     admin_.last_second[i] = now - admin_.counted[i];
     admin_.counted[i] = now;
   }
-  admin_.sample_gap = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-      admin_.last_second[0] / WorkerAdmin::kSamplesASecond, 1, WorkerAdmin::kSampleGapMax));
+  admin_.a_second_begins();
   const HotKeySampler::Seen seen{telemetry::get(totals, telemetry::Counter::requests), admin_.samples_taken};
   for (const auto& upstream : upstreams_) upstream->hot_keys().every_second(seen, loop_.now());
   for (const auto& [number, database] : databases_) {

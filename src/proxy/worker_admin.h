@@ -3,7 +3,7 @@
 //
 // The worker's thread alone, but for Mailbox::put(). `until_look` is the one thing that the data path
 // touches: while no command may have to wait and none is measured, only a sample of them, see
-// kSamplesASecond, comes by here.
+// kSampledFirst, comes by here.
 #pragma once
 #include <array>
 #include <atomic>
@@ -87,30 +87,38 @@ struct WorkerAdmin {
 
   bool attentive = false;  // Some command may have to wait, or be measured: each is looked at.
   bool measuring = false;
-  // How long a client's command took, and which keys it named, is looked at for a sample of all commands: all
-  // of them at few hundred a second, one in kSampleGapMax, as chance has it, at many. Any thread may read
-  // `sampled`.
-  static constexpr std::uint32_t kSamplesASecond = 256, kSampleGapMax = 32;
-  std::uint32_t until_look = 1, sample_gap = 1;
+  // How long a client's command took, and which keys it named, is looked at for a sample of all commands: the
+  // first kSampledFirst of each second, and of those behind them one in kSampleGap, as chance has it. So at a
+  // low rate all are, and at a high one it costs each some seven instructions. Any thread may read `sampled`.
+  static constexpr std::uint32_t kSampledFirst = 256, kSampleGap = 32;
+  std::uint32_t until_look = 1, until_sample = 1, left_of_first = kSampledFirst;
   std::uint32_t random = 0x9E3779B9;
   telemetry::Times sampled;
   std::atomic<std::uint64_t> sampled_micros{0};
   std::uint64_t samples_taken = 0;
   [[nodiscard]] bool look_due() noexcept { return --until_look == 0; }
-  void arm_look() noexcept {
+  [[nodiscard]] std::uint32_t next_gap() noexcept {
+    if (left_of_first != 0) {
+      --left_of_first;
+      return 1;
+    }
     random ^= random << 13;  // xorshift32
     random ^= random >> 17;
     random ^= random << 5;
-    // 1 .. 2 * gap - 1: in the mean the gap, and never in step with what clients do in turns.
-    until_look =
-        attentive ? 1 : 1 + static_cast<std::uint32_t>((std::uint64_t{random} * (2 * sample_gap - 1)) >> 32);
+    // 1 .. 2 * kSampleGap - 1: in the mean the gap, and never in step with what clients do in turns.
+    return 1 + static_cast<std::uint32_t>((std::uint64_t{random} * (2 * kSampleGap - 1)) >> 32);
   }
+  void arm_look() noexcept { until_look = attentive ? 1 : next_gap(); }
   // While each command is looked at: whether it is one of the sample.
-  std::uint32_t until_sample = 1;
   [[nodiscard]] bool sample_due() noexcept {
     if (--until_sample != 0) return false;
-    until_sample = sample_gap;
+    until_sample = next_gap();
     return true;
+  }
+  void a_second_begins() noexcept {
+    left_of_first = kSampledFirst;
+    until_sample = 1;
+    until_look = 1;
   }
   void add_sample(base::Duration time) noexcept {
     const std::int64_t micros = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
