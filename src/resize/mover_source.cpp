@@ -20,7 +20,7 @@ using topology::MemberIndex;
 
 namespace {
 
-constexpr std::string_view kScanCount = "1000";
+constexpr std::string_view kPageCount = "1000";
 constexpr std::size_t kMeasuredAtOnce = 100;      // Keys in one script: a source is not kept longer.
 constexpr std::uint64_t kSmallBytes = 16U << 10;  // Below it a size does not matter.
 constexpr std::chrono::milliseconds kPauseBetweenPasses{20};  // For others' claims to end.
@@ -149,7 +149,7 @@ Mover::Outcome MoverSource::pass() {
 }
 
 bool MoverSource::scan_page(std::string& cursor, std::vector<std::string>& keys) {
-  Result<Value> page = scan_->call({"SCAN", cursor, "COUNT", kScanCount});
+  Result<Value> page = scan_->call({"SCAN", cursor, "COUNT", kPageCount});
   if (!page || page->items.size() != 2) {
     failed_at(index_, fmt::format("SCAN: {}", page ? page->text : page.error().message));
     return false;
