@@ -130,7 +130,9 @@ def test_the_stamp_as_the_look(make_cluster):
     for i in range(300):
         pipeline.get(f"fill:{i}")
     refused = pipeline.execute(raise_on_error=False)
-    assert all(isinstance(one, redis.ResponseError) and "not executed" in str(one) for one in refused), refused[:5]
+    # Or it read first what the registry had sent before it died: then it knows the step, and answers what is new.
+    assert all(one == b"new" or (isinstance(one, redis.ResponseError) and "not executed" in str(one))
+               for one in refused), refused[:5]
     cut_members(cluster)
     assert all(cluster.client(0).get(key) == value for key, value in written.items()), "the other one serves"
     cluster.registry.start()

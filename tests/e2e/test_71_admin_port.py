@@ -68,7 +68,7 @@ def test_the_port_answers_in_words_and_to_this_machine_alone(make_cluster):
     wait_until("ready", lambda: ask(serve.admin + "/readyz") == (200, "ready\n"))
     assert ask(serve.admin + "/metrics", "HEAD") == (200, "")
     status, text = ask(serve.admin + "/metricz")
-    assert status == 404 and "/metrics" in text
+    assert status == 404 and "/metricz" in text and "dashboard" in text
     status, text = ask(serve.admin + "/metrics", "DELETE")
     assert status == 405 and "GET, HEAD" in text
     assert ask(serve.admin + "/metrics", headers={"Host": "rebound.example"})[0] == 403

@@ -208,6 +208,7 @@ def test_a_growth_through_the_api_alone(served):
                 and status["id"] == again["id"] != started["id"], 90)
     wait_until("all members active", lambda: {m["state"] for m in api.get("/members")["members"]} == {"active"}, 30)
     assert len(api.get("/members")["members"]) == 5
+    events.wait("mark", lambda mark: (mark["resize"], mark["event"]) == (again["id"], "finished"))
     marks = [(mark["resize"], mark["event"]) for mark in events.of("mark")]
     for event in ("begin", "phase", "pause", "rollback", "finished"):
         assert (started["id"], event) in marks
@@ -282,9 +283,11 @@ def test_every_path_answers_as_the_contract_says(served):
     before = api.get("/topologies/current")["revision"]
     ended(api.post("/members/cache-1/weight", {"weight": 2, "options": options}))
     ended(api.post("/members/cache-4/drain", {"options": options}))
-    wait_until("the history", lambda: api.get("/topologies")["current"] != before, 10)
+    # The model follows the registry at its own pace.
+    wait_until("the history", lambda: any(
+        "cache-4 left" in change
+        for change in api.get("/topologies/diff", **{"from": before, "to": "current"})["changes"]), 15)
     diff = api.get("/topologies/diff", **{"from": before, "to": "current"})
-    assert any("cache-4 left" in change for change in diff["changes"])
     wait_until("the log's end", lambda: api.get("/resizes")["resizes"][-1]["last"]["event"] == "end", 10)
     log = api.get("/resizes/last/log")
     lines = cluster.cli("resize", "log", "--json", check=0).stdout.splitlines()
