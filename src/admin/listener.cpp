@@ -60,18 +60,18 @@ class HeadExchange final : public http::Exchange {
   http::Exchange& exchange_;
 };
 
-struct PathEntry {
-  std::string path;
-  std::map<std::string, http::Handler> methods;
-
-  [[nodiscard]] bool matches(std::string_view asked) const {
-    return path.ends_with('/') ? asked.starts_with(path) : asked == path;
-  }
-};
-
 }  // namespace
 
 struct Listener::Impl {
+  struct PathEntry {
+    std::string path;
+    std::map<std::string, http::Handler> methods;
+
+    [[nodiscard]] bool matches(std::string_view asked) const {
+      return path.ends_with('/') ? asked.starts_with(path) : asked == path;
+    }
+  };
+
   Options options;
 
   std::mutex mutex;
