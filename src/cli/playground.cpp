@@ -139,7 +139,7 @@ Status Playground::start_admin() {
   if (!tokens) return std::unexpected(tokens.error());
   const std::string token_file = (*tokens)->path();
   deployment_->show_api(admin_.get(), "up", *std::move(tokens));
-  console_.line("Metrics at {}/metrics, admin API at {}/api/v1/ (the token for actions: {}).", admin_->url(),
+  console_.line("Dashboard at {}/, metrics at {}/metrics (the token for actions: {}).", admin_->url(),
                 admin_->url(), token_file);
   return {};
 }

@@ -84,7 +84,9 @@ export function Chart(props: Props) {
       axes: [
         {
           stroke: axis, grid: { show: false }, ticks: { show: false }, size: 24, space: 90, font: '11px system-ui, sans-serif',
-          values: (_plot, splits) => splits.map((at) => format.clock(at).slice(0, 5)),
+          // With seconds where a minute has more than one mark.
+          values: (_plot, splits) => splits.map((at) =>
+            format.clock(at).slice(0, (splits[1] ?? 0) - (splits[0] ?? 0) < 60 ? undefined : 5)),
         },
         {
           stroke: axis, grid, ticks: { show: false }, size: 64, space: 34, font: '11px system-ui, sans-serif',
