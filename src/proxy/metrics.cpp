@@ -73,7 +73,7 @@ void collect_router(Exposition& out, const Shared& shared, const telemetry::Tota
             static_cast<double>(shared.unread_output.load(std::memory_order_relaxed)));
   out.histogram("ringshift_router_request_seconds",
                 "From the read of a client's command to its answer's turn; of a sample of the commands: the "
-                "first 256 of each second and thread, and one in 32 of those behind them",
+                "first 64 of each second and thread, and one in 64 of those behind them",
                 sampled.times, whole(sampled.micros) / 1e6);
 }
 

@@ -89,8 +89,8 @@ struct WorkerAdmin {
   bool measuring = false;
   // How long a client's command took, and which keys it named, is looked at for a sample of all commands: the
   // first kSampledFirst of each second, and of those behind them one in kSampleGap, as chance has it. So at a
-  // low rate all are, and at a high one it costs each some seven instructions. Any thread may read `sampled`.
-  static constexpr std::uint32_t kSampledFirst = 256, kSampleGap = 32;
+  // low rate all are, and at a high one it costs each some four instructions. Any thread may read `sampled`.
+  static constexpr std::uint32_t kSampledFirst = 64, kSampleGap = 64;
   std::uint32_t until_look = 1, until_sample = 1, left_of_first = kSampledFirst;
   std::uint32_t random = 0x9E3779B9;
   telemetry::Times sampled;
