@@ -1,5 +1,5 @@
-"""The soak (`make soak`, tests/soak) and the proof of big changes (`make proof`) in short: a few seconds of each. With RINGSHIFT_LONG=1 also kill -9
-of proxies, controllers and registry, 50 times each, while resizes run."""
+"""The soak (`make soak`, tests/soak) in a few seconds. With RINGSHIFT_LONG=1 also the proof of big changes (`make proof`),
+and kill -9 of proxies, controllers and registry, 50 times each, while resizes run."""
 import json
 import os
 import subprocess
