@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 from harness import cluster as harness
@@ -62,14 +63,26 @@ def test_the_walk_through_works(tmp_path):
     assert re.search(r"^finished  keys [1-9]", output, re.M) and "finished (rolled back)" in output, output
 
 
-def stop_what_is_left(directory):
-    """Ends servers that the shell left behind: those that run in its directory. Their names."""
-    left = []
+def running_in(directory):
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").resolve() == directory.resolve():
-                left.append((process / "comm").read_text().strip())
-                os.kill(int(process.name), signal.SIGKILL)
+                found.append((int(process.name), (process / "comm").read_text().strip()))
         except OSError:
             continue  # It ended meanwhile, or is another user's.
-    return left
+    return found
+
+
+def stop_what_is_left(directory):
+    """Ends servers that the shell left behind: those that run in its directory. Their names."""
+    end = time.monotonic() + 20  # What was told to end drains first.
+    while running_in(directory) and time.monotonic() < end:
+        time.sleep(0.1)
+    left = running_in(directory)
+    for pid, _ in left:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    return [name for _, name in left]

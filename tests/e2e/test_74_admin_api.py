@@ -287,6 +287,7 @@ def test_every_path_answers_as_the_contract_says(served):
     wait_until("the history", lambda: any(
         "cache-4 left" in change
         for change in api.get("/topologies/diff", **{"from": before, "to": "current"})["changes"]), 15)
+    assert api.get("/topologies")["current"] != before
     diff = api.get("/topologies/diff", **{"from": before, "to": "current"})
     wait_until("the log's end", lambda: api.get("/resizes")["resizes"][-1]["last"]["event"] == "end", 10)
     log = api.get("/resizes/last/log")
