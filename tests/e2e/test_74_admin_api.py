@@ -294,7 +294,7 @@ def test_every_path_answers_as_the_contract_says(served):
     lines = cluster.cli("resize", "log", "--json", check=0).stdout.splitlines()
     assert log["entries"] == [json.loads(line) for line in lines]
     ended(api.post(f"/topologies/{before}/restore", {"options": options}))
-    assert len(api.get("/members")["members"]) == 4
+    wait_until("four members again", lambda: len(api.get("/members")["members"]) == 4, 15)
     ended(api.post("/members/cache-3/remove", {"options": options}))
     wait_until("the topology", lambda: len(api.get("/members")["members"]) == 3, 10)
     refused = api.post(f"/topologies/{before}/restore", {"options": options}, expect=409)
