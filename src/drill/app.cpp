@@ -6,6 +6,7 @@
 
 #include "base/encoding.h"
 #include "drill/app_thread.h"
+#include "drill/cached_copy.h"
 #include "drill/client.h"
 #include "drill/dice.h"
 

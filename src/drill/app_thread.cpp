@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include "base/encoding.h"
+#include "drill/cached_copy.h"
 #include "drill/dice.h"
 
 namespace ringshift::drill {
@@ -18,16 +19,6 @@ constexpr milliseconds kDeleteAgainAfter{20};
 constexpr milliseconds kLongestSleep{100};  // Between looks at whether to stop.
 
 }  // namespace
-
-std::optional<CachedCopy> parse_copy(std::string_view text) {
-  const std::size_t first = text.find(':');
-  const std::size_t second = first == std::string_view::npos ? first : text.find(':', first + 1);
-  if (second == std::string_view::npos) return std::nullopt;
-  const auto id = base::parse_u64(text.substr(0, first));
-  const auto version = base::parse_u64(text.substr(first + 1, second - first - 1));
-  if (!id || !version) return std::nullopt;
-  return CachedCopy{*id, static_cast<std::uint32_t>(*version)};
-}
 
 void App::Thread::run(const std::stop_token& stop, const Schedule& schedule) {
   ::prctl(PR_SET_TIMERSLACK, 1000UL);  // Wake within about a microsecond of the schedule, not 50.

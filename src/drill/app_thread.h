@@ -47,11 +47,4 @@ class App::Thread {
   const std::unique_ptr<CacheClient> client_;
 };
 
-struct CachedCopy {
-  std::uint64_t id = 0;
-  std::uint32_t version = 0;
-};
-// Of "id:version:body".
-[[nodiscard]] std::optional<CachedCopy> parse_copy(std::string_view text);
-
 }  // namespace ringshift::drill

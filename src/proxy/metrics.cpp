@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proxy/hot_keys.h"
+#include "proxy/phase_name.h"
 #include "proxy/proxy_impl.h"
 #include "ringshift/diff.h"
 #include "telemetry/exposition.h"
@@ -78,19 +79,6 @@ void collect_router(Exposition& out, const Shared& shared, const telemetry::Tota
 }
 
 // ---- a cluster's topology ----
-
-std::string_view phase_name(const topology::Topology& topology) {
-  if (!topology.resize) return "none";
-  switch (topology.resize->phase) {
-    case topology::Phase::prep:
-      return "prep";
-    case topology::Phase::hold:
-      return "hold";
-    case topology::Phase::dual:
-      return "dual";
-  }
-  return "none";
-}
 
 void collect_topology(Exposition& out, const std::string& cluster, const topology::Snapshot& snapshot,
                       const AppliedTopology& applied, base::Duration build) {
