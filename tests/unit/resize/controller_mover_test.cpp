@@ -144,7 +144,7 @@ TEST_F(ControllerMoverTest, I10GatesThatBeganToCloseAreClosedWhateverIsCalledHot
     coord::RouterRecord record;
     record.revision = coordinator_->get(keys_.topology()).value()->mod_revision;
     for (std::uint64_t i = 0; i < coord::RouterRecord::kHotKeysMax; ++i)
-      record.hot_keys.emplace_back(fmt::format("k{}", i), 1000 - i);
+      record.moving_keys.emplace_back(fmt::format("k{}", i), 1000 - i);
     put(keys_.router("hot"), coord::to_json(record));
     ASSERT_EQ(ask(Request::Action::resume), "");
     ASSERT_TRUE(wait_for("finished"));
@@ -166,7 +166,7 @@ TEST_F(ControllerMoverTest, HotKeysDoNotKeepAStepOpenWhoseGatesAreClosed) {
   coord::RouterLink* const raw = link->get();
   raw->set_hooks({[raw] { raw->applied(raw->holder()->load()->version); },
                   [](coord::RouterRecord& record) {
-                    for (int i = 0; i < 8; ++i) record.hot_keys.emplace_back(fmt::format("k{}", i), 100);
+                    for (int i = 0; i < 8; ++i) record.moving_keys.emplace_back(fmt::format("k{}", i), 100);
                   }});
   ASSERT_EQ(start(spec({"a", "b"}, 1)), "");
   ASSERT_TRUE(wait([&] { return in_phase(Phase::dual); }));
