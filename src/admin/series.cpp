@@ -39,9 +39,10 @@ std::size_t Series::follow(const resize::ResizeStatus& before, const resize::Res
     if (now.state == "rolling_back") {
       mark("rollback", now.aborted.empty() ? "rolling back" : fmt::format("rolling back: {}", now.aborted));
     }
-    if (now.state == "finished" && !at_rest(before.state))
+    // A short resize may begin and end between two looks: what was seen of it is its end.
+    if (now.state == "finished" && (another || !at_rest(before.state)))
       mark("finished", now.rolled_back ? "rolled back" : "finished");
-    if (now.state == "failed" && !at_rest(before.state))
+    if (now.state == "failed" && (another || !at_rest(before.state)))
       mark("failed", fmt::format("failed: {}", now.last_error));
   }
   if (!at_rest(now.state) && !now.phase.empty() &&

@@ -440,7 +440,7 @@ Status Leader::start(const Request& request, const std::string& consumed) {
   }
 
   // Stamped before anybody is fenced (I4), and with every gate closed.
-  if (Status closed = set_gates(members, next.fence, Gate::closed); !closed) return closed;
+  if (Status closed = members_.set_stamps(members, next.fence, Gate::closed); !closed) return closed;
   std::vector<Op> also = {{Op::Kind::put, keys_.checkpoints() + id, to_json(*checkpoint_), 0},
                           {Op::Kind::remove, consumed, "", 0}};
   std::vector<Op> entry = log_ops_of(

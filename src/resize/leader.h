@@ -63,7 +63,6 @@ class Leader {
   Status check_memory(const topology::Topology& next, const topology::Spec& to);
   Status copy_functions();
   Status hold_and_open(topology::Topology held, std::vector<coord::Op> also = {});
-  Status set_gates(const std::vector<topology::Member>& members, const topology::Fence& fence, Gate gate);
   Status open_gates();
   Status await_routers_and_fence();
   Status roll_back();

@@ -155,7 +155,7 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
 
 // REQUIRES: nothing of the active slices is left on OLD.
 Status Leader::close_gates() {
-  const Status closed = set_gates(living_members(*topology_), topology_->fence, Gate::done);
+  const Status closed = members_.set_stamps(living_members(*topology_), topology_->fence, Gate::done);
   if (!closed) return closed;
   transfer::crash_point("gates_done");
   status_.last_error.clear();
@@ -238,7 +238,7 @@ Result<bool> Leader::repair_stamps() {
     if (*stamp != transfer::closed_stamp(topology_->fence, member.id)) return false;
     base::log_fields(LogLevel::warning, {{"member", member.id}}, "member {}: stamp '{}' set again", member.id,
                      *stamp);
-    if (Status set = members_.set_stamp(member, topology_->fence, Gate::open); !set) {
+    if (Status set = members_.set_stamps({member}, topology_->fence, Gate::open); !set) {
       return std::unexpected(set.error());
     }
   }

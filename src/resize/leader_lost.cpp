@@ -96,7 +96,7 @@ Status Leader::take_lost() {
 void Leader::fence_lost(const std::set<std::string>& allowed) {
   for (const Member& member : all_members(*topology_)) {
     if (!is_lost(*topology_, member.id)) continue;
-    const Result<std::uint64_t> killed = members_.fence(member, allowed);
+    const Result<std::uint64_t> killed = members_.fence({member}, allowed);
     if (killed) checkpoint_->fences += *killed;
   }
 }

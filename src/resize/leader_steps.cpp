@@ -189,21 +189,15 @@ Status Leader::copy_functions() {
   return {};
 }
 
-Status Leader::set_gates(const std::vector<Member>& members, const topology::Fence& fence, Gate gate) {
-  for (const Member& member : members) {
-    if (Status set = members_.set_stamp(member, fence, gate); !set) return set;
-  }
-  return {};
-}
-
-Status Leader::open_gates() { return set_gates(destinations(), topology_->fence, Gate::open); }
+Status Leader::open_gates() { return members_.set_stamps(destinations(), topology_->fence, Gate::open); }
 
 // HOLD, in the order that matters: stamps on every member, HOLD, all routers acknowledge or are fenced,
 // connections of the dead are killed, gates open, DUAL.
 Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
   const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
-  if (Status closed = set_gates(living_members(held), held.fence, Gate::closed); !closed) return closed;
+  if (Status closed = members_.set_stamps(living_members(held), held.fence, Gate::closed); !closed)
+    return closed;
   if (transfer::broken(transfer::Fault::no_hold)) {
     topology_->fence = held.fence;
     std::this_thread::sleep_for(std::chrono::seconds(1));  // Time for a test to hang a router that saw PREP.
@@ -282,11 +276,9 @@ Status Leader::await_routers_and_fence() {
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
   if (transfer::broken(transfer::Fault::no_fence)) return {};
-  for (const Member& member : living_members(*topology_)) {
-    const Result<std::uint64_t> killed = members_.fence(member, allowed);
-    if (!killed) return std::unexpected(killed.error());
-    checkpoint_->fences += *killed;
-  }
+  const Result<std::uint64_t> killed = members_.fence(living_members(*topology_), allowed);
+  if (!killed) return std::unexpected(killed.error());
+  checkpoint_->fences += *killed;
   if (!waiting.empty()) fence_lost(allowed);
   return {};
 }

@@ -78,15 +78,18 @@ TEST(Series, MarksTellTheStoryOfAResize) {
                                                    status("rolling_back", "1-9", 1, "hold"),
                                                    status("finished", "1-9"),
                                                    status("running", "2-11", 1, "hold"),
-                                                   status("finished", "2-11")};
+                                                   status("finished", "2-11"),
+                                                   status("finished", "3-12"),  // Over between two looks.
+                                                   status("failed", "4-13")};
   std::vector<std::string> events;
   for (std::size_t i = 1; i < story.size(); ++i) {
     const std::size_t added = series.follow(story[i - 1], story[i], static_cast<UnixMs>(i));
     ASSERT_LE(added, series.marks().size());
   }
   for (const SeriesMark& mark : series.marks()) events.push_back(mark.event);
-  EXPECT_THAT(events, ElementsAre("begin", "phase", "phase", "pause", "resume", "rollback", "phase",
-                                  "finished", "begin", "phase", "finished"));
+  EXPECT_THAT(events,
+              ElementsAre("begin", "phase", "phase", "pause", "resume", "rollback", "phase", "finished",
+                          "begin", "phase", "finished", "begin", "finished", "begin", "failed"));
   EXPECT_EQ(series.follow(story.back(), story.back(), 99), 0U);
 }
 
