@@ -31,10 +31,22 @@ void WatchHub::send(Client& client, std::int64_t watch_id, std::string_view fiel
   client.stream->write("{\"result\":" + inner + "}\n");
 }
 
-void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands) {
+void WatchHub::end_unless(const std::function<bool(const Owner&)>& alive) {
+  clients_.remove_if([&](const Client& client) { return !alive(client.owner); });
+}
+
+std::size_t WatchHub::size_of(const std::string& owner) const {
+  std::size_t count = 0;
+  for (const Client& client : clients_) count += client.owner.name == owner ? client.watches.size() : 0;
+  return count;
+}
+
+void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands,
+                   Owner owner) {
   flush();  // What was committed before must not reach the newcomer as news.
   Client& client = clients_.emplace_back();
   client.stream = std::move(stream);
+  client.owner = std::move(owner);
   client.stream->on_drained([this, &client] { catch_up(client); });
   for (const WatchCommand& command : commands) {
     std::visit(Overloaded{[&](const WatchCreate& wanted) { create(client, wanted); },

@@ -6,6 +6,7 @@
 // told so (compact_revision) and must read the range again. So memory is bounded, and no event is skipped.
 // Thread: the HTTP server's alone.
 #pragma once
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -26,8 +27,15 @@ class WatchHub {
  public:
   explicit WatchHub(store::Store& store);
 
+  // Whose a stream is: a token's name, and the hash of its secret. Empty without authentication.
+  struct Owner {
+    std::string name, secret_hash;
+  };
   // REQUIRES: size() < kWatchesMax.
-  void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands);
+  void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands, Owner owner = {});
+  // Ends the streams of owners that may go on no longer. Not from within a stream's callback.
+  void end_unless(const std::function<bool(const Owner&)>& alive);
+  [[nodiscard]] std::size_t size_of(const std::string& owner) const;
   // One committed revision. Only remembered: flush() hands it on, outside the store's lock.
   void committed(const std::vector<store::Event>& events, store::Revision revision);
   void flush();
@@ -44,6 +52,7 @@ class WatchHub {
   struct Client {
     std::unique_ptr<http::Stream> stream;
     std::map<std::int64_t, Watch> watches;
+    Owner owner;
   };
   struct Commit {
     std::vector<store::Event> events;

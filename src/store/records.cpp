@@ -147,7 +147,7 @@ Status Store::trim_audit(std::int64_t rows, std::int64_t oldest) {
     Statement last = db_->statement("SELECT max(id) FROM audit");
     const std::int64_t newest = last.step() ? last.integer(0) : 0;
     // By id alone: ids rise with time, unless the clock was set back, and then rows stay a little longer.
-    Statement first_kept = db_->statement("SELECT min(id) FROM audit WHERE at>=?1");
+    Statement first_kept = db_->statement("SELECT id FROM audit WHERE at>=?1 ORDER BY id LIMIT 1");
     first_kept.bind(1, oldest);
     const std::int64_t young = first_kept.step() ? first_kept.integer(0) : 0;
     const std::int64_t keep_from = std::max(newest - rows + 1, young == 0 ? newest + 1 : young);
