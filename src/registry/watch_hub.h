@@ -4,13 +4,19 @@
 // committed; else it reads the history until it has caught up. A client that does not read is left behind
 // at kBacklogMax and goes on from the history when it has drained; if that was compacted meanwhile, it is
 // told so (compact_revision) and must read the range again. So memory is bounded, and no event is skipped.
-// Thread: the HTTP server's alone.
+//
+// Cost: a commit costs what its events and those who watch them cost, and a look at each watch of a range;
+// the many that watch one other key (a thousand routers report, ten thousand watch the topology) cost
+// nothing. Thread: the HTTP server's alone.
 #pragma once
+#include <compare>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "http/server.h"
@@ -35,15 +41,17 @@ class WatchHub {
   void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands, Owner owner = {});
   // Ends the streams of owners that may go on no longer. Not from within a stream's callback.
   void end_unless(const std::function<bool(const Owner&)>& alive);
-  [[nodiscard]] std::size_t size_of(const std::string& owner) const;
+  [[nodiscard]] std::size_t size_of(const std::string& owner) const;  // Its watches.
   // One committed revision. Only remembered: flush() hands it on, outside the store's lock.
   void committed(const std::vector<store::Event>& events, store::Revision revision);
   void flush();
   void send_progress();  // To the watches that asked for it, which learn that they are up to date.
   void sweep();          // Forgets closed streams. Not from within a stream's callback.
-  [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
+  // `next` is the least revision that the watch has yet to see. While it is synced, what was handed on since
+  // is not written there: all that was flushed has been seen.
   struct Watch {
     WatchCreate wanted;
     store::Revision next = 0;
@@ -54,19 +62,33 @@ class WatchHub {
     std::map<std::int64_t, Watch> watches;
     Owner owner;
   };
+  struct Seat {  // Where a watch is found.
+    Client* client = nullptr;
+    std::int64_t id = 0;
+    auto operator<=>(const Seat&) const = default;
+  };
   struct Commit {
     std::vector<store::Event> events;
+    std::vector<std::string> json;  // Of each event, made when somebody wants it.
     store::Revision revision = 0;
   };
+  static constexpr std::size_t kAllEvents = static_cast<std::size_t>(-1);
 
   void create(Client& client, const WatchCreate& wanted);
+  void forget(Client& client, std::int64_t id);
+  void remove_if(const std::function<bool(const Client&)>& unwanted);
   void catch_up(Client& client);
-  void hand_on(Client& client, const Commit& commit);
+  void hand_on(const Seat& seat, Commit& commit, std::size_t event);
+  [[nodiscard]] std::string event_json(const Watch& watch, const store::Event& event);
   [[nodiscard]] std::string events_json(const Watch& watch, const std::vector<store::Event>& events);
   void send(Client& client, std::int64_t watch_id, std::string_view fields, store::Revision header_revision);
 
   store::Store& store_;
   std::list<Client> clients_;
+  std::unordered_map<std::string, std::set<Seat>> of_one_key_;
+  std::set<Seat> of_ranges_;
+  std::size_t size_ = 0;
+  std::unordered_map<std::string, std::size_t> of_owner_;  // Watches of each.
   std::vector<Commit> commits_;
 };
 
