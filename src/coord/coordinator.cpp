@@ -7,6 +7,8 @@
 
 #include "coord/watch.h"
 #include "coord/wire.h"
+#include "coord/zookeeper/coordinator.h"
+#include "coord/zookeeper/paths.h"
 #include "http/client.h"
 
 namespace ringshift::coord {
@@ -133,11 +135,21 @@ Result<std::unique_ptr<Coordinator>> connect(Options options) {
   if (options.endpoints.empty()) {
     return fail(ErrorKind::invalid, "no registry is given: name one with --registry http://127.0.0.1:7379");
   }
+  if (options.endpoints.front().starts_with(zookeeper::kScheme)) {
+    return zookeeper::connect(fmt::format("{}", fmt::join(options.endpoints, ",")), options);
+  }
+  if (!options.digest.empty()) {
+    return fail(ErrorKind::invalid,
+                "credentials that begin with 'digest:' are for ZooKeeper, and the registry is none: leave "
+                "--registry-auth-file out, or name a zk:// registry");
+  }
   for (std::string& endpoint : options.endpoints) {
     if (!endpoint.starts_with("http://") || endpoint.size() <= 7) {
-      return fail(ErrorKind::invalid, fmt::format("registry '{}': write http://HOST:PORT, for example "
-                                                  "http://127.0.0.1:7379 (https comes with authentication)",
-                                                  endpoint));
+      return fail(ErrorKind::invalid,
+                  fmt::format("registry '{}': write http://HOST:PORT, for example "
+                              "http://127.0.0.1:7379 (https comes with authentication), or "
+                              "zk://HOST:PORT for ZooKeeper",
+                              endpoint));
     }
     while (endpoint.ends_with('/')) endpoint.pop_back();
   }
