@@ -43,6 +43,27 @@ soak: ## Load, resizes and faults at random, for SOAK_SECONDS (ARGS="--kills 50"
 	@exec /usr/bin/python3 tests/soak/run.py --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) \
 	  --json build/results/soak.json $(ARGS)
 
+# A million keys, some forty minutes. ARGS="--quick", ARGS="--only 4-5,back-37", ARGS="--list".
+.PHONY: proof
+proof: ## Each big change and rollback under load, judged key by key: table, JSON (ARGS="--quick")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 tests/soak/transfers.py --json build/results/proof.json $(ARGS)
+
+.PHONY: figures
+figures: ## Throughput in DUAL and the length of HOLD on this machine (ARGS="--only hold")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 tests/soak/figures.py --json build/results/figures.json $(ARGS)
+
+# Five minutes. ARGS come last and win: ARGS="--seconds 60", ARGS="--origin postgres", ARGS="--scenario kill".
+.PHONY: drill
+drill: ## The stampede drill: modulo, ring, dual reads, ringshift; report in build/results/drill
+	@scripts/setup --run >&2
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF -DRINGSHIFT_DRILL_SERVERS=ON >&2
+	@mkdir -p build/results
+	@exec build/release/bin/ringshift drill --out build/results/drill $(ARGS)
+
 .PHONY: bench
 bench: ## Benchmarks of bench/ (ARGS="--benchmark_filter=...")
 	@scripts/setup
@@ -88,6 +109,12 @@ fuzz: ## Each fuzzer for FUZZ_SECONDS
 dist: ## Source and binary tarballs into build/dist
 	@scripts/setup --run
 	@scripts/dist
+
+.PHONY: docs
+docs: ## The user guide, to be read offline: build/docs/index.html
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@/usr/bin/python3 docs/guide/build.py --ringshift build/release/bin/ringshift --out build/docs
 
 .PHONY: clean
 clean: ## Remove everything that was built

@@ -54,7 +54,15 @@ inline fence(member) {
 /* HOLD in a new step, then DUAL. */
 inline hold_then_dual() {
   atomic { step++; bind_run_ids();
-#ifndef STAMP_AFTER_FENCING
+#if LOST
+    if
+    :: step >= lost_step                                 /* only the living get stamps */
+    :: step < lost_step && away -> goto lose             /* it does not answer */
+    :: else -> set_stamp(OLD, step, CLOSED)
+    fi
+  };
+  atomic { set_stamp(NEW, step, CLOSED)
+#elif !defined(STAMP_AFTER_FENCING)
     set_stamp(OLD, step, CLOSED)
   };
   atomic { set_stamp(NEW, step, CLOSED)
@@ -67,7 +75,15 @@ inline hold_then_dual() {
   :: atomic { !all_acknowledged ->
        r = 0; do :: r < ROUTERS -> allowed[r] = acknowledged(r); r++ :: else -> break od; r = 0 }
   fi;
+#if LOST
+  if
+  :: atomic { away && step < lost_step -> goto lose }
+  :: atomic { away && step >= lost_step }                /* nothing there to cut */
+  :: atomic { !away }; fence(OLD)
+  fi;
+#else
   fence(OLD);
+#endif
   fence(NEW);
 #endif
 #ifdef STAMP_AFTER_FENCING
@@ -76,8 +92,11 @@ inline hold_then_dual() {
 #endif
   atomic {                                               /* the barrier is complete: all that is older is over */
     r = 0; do :: r < ROUTERS -> allowed[r] = false; r++ :: else -> break od; r = 0;
-    fenced_step = step; source = direction; pulled = false;
+    fenced_step = step; source = (is_lost(topology) -> NEITHER : direction); pulled = false;
     if :: !again -> claim = 0 :: else fi;                /* the destination is another one */
+#if LOST
+    if :: is_lost(topology) && val[OLD] == CURRENT -> lapsed = true :: else fi;   /* given up, should it be there */
+#endif
     set_stamp(other(direction), step, OPEN) };
   atomic { publish(DUAL);
     invariant(11, direction == BACKWARD || again || val[NEW] == NONE) }   /* I0 CleanTarget */
@@ -95,7 +114,7 @@ proctype Controller() {
 
 dual:
   if
-  :: atomic { val[direction] == NONE ->                  /* a pass of the mover over the source found nothing */
+  :: atomic { val[direction] == NONE && !away || is_lost(topology) -> /* a pass of the mover found nothing at the source */
 #ifdef NO_GATE
        goto settle
 #endif
@@ -106,6 +125,9 @@ settle:
   :: atomic { reholds > 0 -> reholds--; again = true };
      hold_then_dual();
      goto dual
+#if LOST
+  :: atomic { away && lost_step == 255 -> goto lose }
+#endif
 #if ROLLBACK
   :: atomic { direction == FORWARD -> direction = BACKWARD; again = false };
      hold_then_dual();
@@ -120,6 +142,13 @@ settle:
      goto dual
   :: atomic { direction == BACKWARD || direction == FORWARD }
   fi;
+#endif
+  goto end_finished;
+#if LOST
+lose:                                                    /* an operator says so: through HOLD, without it */
+  atomic { lost_step = step + 1; again = true };
+  hold_then_dual();
+  goto dual;
 #endif
 end_finished: false
 }

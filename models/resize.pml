@@ -34,6 +34,9 @@
 #ifndef STAMP_LOSS
 #define STAMP_LOSS 0        /* 1: a member may evict its stamp */
 #endif
+#ifndef LOST
+#define LOST 0              /* 1: OLD may go away for good, be given up, and come back all the same; needs ROLLBACK 0 */
+#endif
 #ifndef OTHER_READS
 #define OTHER_READS 0       /* 1: reads that are not GET: the command, then EXISTS */
 #endif

@@ -36,7 +36,13 @@ inline adopt() {
 #else
 #define stamp_agrees(member) (stamp_step[member] == step_of(v))
 #endif
-#ifdef LOOK_BEFORE_CONNECT
+#if LOST && !defined(LOST_STAMP_IS_ENOUGH)
+/* What came back is a process that no fence names: the registry is asked. */
+#define may_serve(member) !up(member) && (member != OLD || !away) && \
+                          (v == topology || ((member != OLD || !back) && stamp_agrees(member)))
+#elif LOST
+#define may_serve(member) !up(member) && (member != OLD || !away) && (stamp_agrees(member) || v == topology)
+#elif defined(LOOK_BEFORE_CONNECT)
 #define may_serve(member) !up(member)
 #else
 #define may_serve(member) !up(member) && (stamp_agrees(member) || v == topology)
@@ -80,8 +86,8 @@ inline pull_counts() {
   pulled = true
 }
 
-#define asks_both (phase_of(v) == DUAL && !known[me])
-#define asks_one  (settled(v) || (phase_of(v) == DUAL && known[me]))
+#define asks_both (phase_of(v) == DUAL && !known[me] && !is_lost(v))
+#define asks_one  (settled(v) || (phase_of(v) == DUAL && (known[me] || is_lost(v))))
 
 proctype Router(byte me) {
   byte reply;
@@ -101,6 +107,10 @@ end_idle:
 #endif
 #ifdef WITNESS_ROLLS_BACK_FROM_NEW
        if :: phase_of(v) == DONE && direction_of(v) == BACKWARD && val[OLD] == CURRENT -> named_assert(99, false)
+          :: else fi;
+#endif
+#ifdef WITNESS_SERVES_AFTER_A_LOSS
+       if :: phase_of(v) == DONE && is_lost(v) && back && val[OLD] != NONE && val[NEW] == CURRENT -> named_assert(99, false)
           :: else fi;
 #endif
        invariant(6, !known[me] || phase_of(v) != DUAL || val[s] == NONE);   /* I6 PulledIsStable */

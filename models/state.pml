@@ -52,6 +52,16 @@ byte bound_run[16];         /* in the document of each step: the run ids it is b
 
 /* ---- the registry ---- */
 byte topology;
+#if LOST
+/* OLD is away; or it came back, as another process with the data it had, which no fence names. From the step
+ * lost_step on the topology says that it is lost: a key whose source is lost is settled at its destination in DUAL. */
+bool away, back;
+byte lost_step = 255;
+#define is_lost(version) (direction_of(version) == FORWARD && step_of(version) >= lost_step)
+#else
+#define away false
+#define is_lost(version) false
+#endif
 
 /* ---- routers ---- */
 #define link(router, member) ((router) * 2 + (member))

@@ -26,7 +26,22 @@ inline restart(member) {
 }
 #endif
 
+#if LOST
+/* With its copy, which it may bring back. To clients it lapsed. What was on its way there is gone. */
+inline go_away() {
+  away = true;
+  if :: val[OLD] == CURRENT -> lapsed = true :: else fi;
+  i = 0;
+  do :: i < ROUTERS -> connected[link(i, OLD)] = false; i++ :: else -> break od;
+  i = 0;
+  if :: orphan != 0 && orphan_member == OLD -> forget_orphan() :: else fi
+}
+#endif
+
 proctype World() {
+#if LOST
+  byte i;
+#endif
 #if RESTARTS
   byte i, restarts = RESTARTS;
 #endif
@@ -58,6 +73,10 @@ end_world:
 #if STAMP_LOSS
   :: atomic { stamp_step[NEW] != NO_STAMP -> stamp_step[NEW] = NO_STAMP; stamp_gate[NEW] = CLOSED }
   :: atomic { stamp_step[OLD] != NO_STAMP -> stamp_step[OLD] = NO_STAMP; stamp_gate[OLD] = CLOSED }
+#endif
+#if LOST
+  :: atomic { !away && !back && lost_step == 255 -> go_away() }
+  :: atomic { away && lost_step != 255 -> away = false; back = true }
 #endif
 #if RESTARTS
   :: atomic { restarts > 0 -> restart(OLD) }

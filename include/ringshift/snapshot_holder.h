@@ -7,6 +7,7 @@
 // keeps its own cached pointer and refreshes it.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -21,16 +22,32 @@ class SnapshotHolder {
  public:
   using Ptr = std::shared_ptr<const T>;
 
-  // REQUIRES: first is not null.
-  explicit SnapshotHolder(Ptr first) : current_(std::move(first)) {}
+  using TimePoint = std::chrono::steady_clock::time_point;
 
-  // False when `next` is not newer than the current snapshot: it is dropped.
-  [[nodiscard]] bool publish(Ptr next) {
+  // How the current snapshot came to be: for those who measure how fast a change gets through.
+  struct Timing {
+    Version version;
+    TimePoint received{};  // As who published it says; `published` unless said.
+    TimePoint published{};
+  };
+
+  // REQUIRES: first is not null.
+  explicit SnapshotHolder(Ptr first, TimePoint received = {}) : current_(std::move(first)) { time(received); }
+
+  // False when `next` is not newer than the current snapshot: it is dropped. `received`: when its topology
+  // was there, not yet read.
+  [[nodiscard]] bool publish(Ptr next, TimePoint received = {}) {
     const std::lock_guard lock(mutex_);
     if (next->version <= current_->version) return false;
     current_.swap(next);  // `next` frees the old snapshot, after the lock is gone.
+    time(received);
     generation_.fetch_add(1, std::memory_order_release);
     return true;
+  }
+
+  [[nodiscard]] Timing timing() const {
+    const std::lock_guard lock(mutex_);
+    return timing_;
   }
 
   [[nodiscard]] Ptr load() const {
@@ -44,8 +61,14 @@ class SnapshotHolder {
   }
 
  private:
+  void time(TimePoint received) {
+    const TimePoint now = std::chrono::steady_clock::now();
+    timing_ = {current_->version, received == TimePoint{} ? now : received, now};
+  }
+
   mutable std::mutex mutex_;
-  Ptr current_;  // Guarded by mutex_.
+  Ptr current_;  // Guarded by mutex_, as is the next.
+  Timing timing_;
   std::atomic<std::uint64_t> generation_{0};
 };
 

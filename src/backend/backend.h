@@ -18,11 +18,14 @@
 #include <string_view>
 
 #include "net/loop.h"
+#include "protocol/resp/command_table.h"
 #include "ringshift/snapshot.h"
 
 namespace ringshift::backend {
 
 enum class Resp : std::uint8_t { v2 = 2, v3 = 3 };
+
+using protocol::resp::Traffic;
 
 struct Failure {
   enum class Kind {
@@ -82,15 +85,18 @@ class Backend {
  public:
   virtual ~Backend() = default;
   // Appends `command` (one whole command in RESP) to the output; it leaves at the end of the wakeup. The
-  // sink is never called from inside send(). Copies the bytes. Amortised O(bytes), no allocation.
-  virtual void send(std::string_view command, ReplySink& sink, std::uint64_t tag) = 0;
+  // sink is never called from inside send(). Copies the bytes. Amortised O(bytes), no allocation. `traffic`:
+  // as what it counts (member_counters.h). REQUIRES, here and below: tag < 2^60.
+  virtual void send(std::string_view command, ReplySink& sink, std::uint64_t tag,
+                    Traffic traffic = Traffic::none) = 0;
   // The same for `count` whole commands as one unit: all are appended, one behind the other, or none is. The
-  // sink gets one reply, the last command's, or one failure; earlier replies are swallowed.
+  // sink gets one reply, the last command's, or one failure; earlier replies are swallowed, and count for
+  // nobody.
   // REQUIRES: count >= 1, and nothing takes effect before the last command (MULTI ... EXEC): a block whose
   // last command was not wholly written fails as unsent. A connection that breaks inside a block is closed,
   // so that nobody meets an open MULTI.
-  virtual void send_block(std::string_view commands, std::size_t count, ReplySink& sink,
-                          std::uint64_t tag) = 0;
+  virtual void send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag,
+                          Traffic traffic = Traffic::none) = 0;
   [[nodiscard]] virtual bool connected() const noexcept = 0;  // Handshake and Look are done.
 };
 
@@ -122,7 +128,8 @@ class PrivateConnection : public Backend {
  public:
   // Without a deadline once it is ready: for commands that block. (send() behind such a one has its deadline
   // from when its turn comes.)
-  virtual void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag) = 0;
+  virtual void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag,
+                            Traffic traffic = Traffic::none) = 0;
   // A command whose answers are pushes: SUBSCRIBE and its kin in RESP3. An error in reply to it breaks the
   // connection, and on_lost's reason names that error. Does not count as unanswered.
   virtual void send_for_pushes(std::string_view command) = 0;
@@ -132,7 +139,7 @@ class PrivateConnection : public Backend {
   // before and after, bytes that do not move for request_timeout break the connection. A command that was not
   // wholly written fails as unsent. REQUIRES: connected() at begin_command(); the owner waits for
   // on_drained() while unsent() is more than it wants to have queued.
-  virtual void begin_command(ReplySink& sink, std::uint64_t tag) = 0;
+  virtual void begin_command(ReplySink& sink, std::uint64_t tag, Traffic traffic = Traffic::none) = 0;
   virtual void add_piece(std::string_view bytes) = 0;
   virtual void end_command() = 0;
   [[nodiscard]] virtual std::size_t unsent() const noexcept = 0;
@@ -167,6 +174,7 @@ class Look {
 };
 
 class MemberAccess;
+class MemberBoard;  // backend/member_counters.h
 
 struct Options {
   std::shared_ptr<const MemberAccess> access;  // Null: plain, without a password.
@@ -184,8 +192,9 @@ struct Options {
   // Before that happens: what is in flight may be executed later than what is sent from then on, so whoever
   // wants an order has to wait for its answers. May be empty.
   std::function<void()> on_hand_over;
-  std::size_t max_private = 1024;       // Private connections, the idle ones among them.
-  std::size_t max_idle_per_member = 8;  // Of those given back.
+  std::size_t max_private = 1024;        // Private connections, the idle ones among them.
+  std::size_t max_idle_per_member = 8;   // Of those given back.
+  std::shared_ptr<MemberBoard> board{};  // Where others read what is counted; null: nobody does.
 };
 
 // One member's connections, as of now.

@@ -127,14 +127,21 @@ void Connection::confirm() {
 }
 
 void Connection::serve() {
-  if (down_) base::log(base::LogLevel::info, "member {} at {}: serves again", member_->id, address_);
+  if (down_) {
+    base::log_fields(base::LogLevel::info,
+                     {{"member", member_->id}, {"address", address_}, {"state", "connected"}},
+                     "member {} at {}: serves again", member_->id, address_);
+  }
   state_ = State::serving;
+  counters_.connected(std::exchange(ever_served_, true));
+  if (is_the_first()) counters_.serves(true);
   failed_attempts_ = 0;
   down_ = false;
   output_base_ = stream_->written_bytes() + stream_->queued_bytes() - queue_begin_;
   stream_->append(queue_);
   std::string().swap(queue_);
   stream_->flush();
+  tell_counters();
   // Those that were left since this handshake asked for the list.
   if (!member_->orphans.empty()) shared_.orphans_wait = true;
   if (is_private()) tell_ready_ = true;

@@ -17,11 +17,13 @@ Connection::Connection(PoolShared& shared, std::shared_ptr<MemberState> member, 
                        Resp resp, std::uint64_t serial, Use use)
     : shared_(shared),
       member_(std::move(member)),
+      counters_(*member_->counters),
       address_(std::move(address)),
       resp_(resp),
       serial_(serial),
       use_(use),
       opened_(shared.loop.now()) {
+  counters_.change_connections(1);
   if (use_ == Use::refused) {
     lose_soon("this worker has its limit of " + std::to_string(shared_.options.max_private) +
                   " private connections",
@@ -38,6 +40,9 @@ Connection::Connection(PoolShared& shared, std::shared_ptr<MemberState> member, 
 
 Connection::~Connection() {
   std::erase(shared_.dirty, this);
+  counters_.change(-told_in_flight_, -told_unsent_);
+  counters_.moved_in(received_ - told_received_);
+  counters_.change_connections(-1);
   if (handed_over_) --shared_.handed_over;
   if (large_taker_ != nullptr) large_taker_->on_gone();
   if (handle_ != nullptr) handle_->forget();
@@ -45,36 +50,39 @@ Connection::~Connection() {
 
 // ---- commands ----
 
-void Connection::send(std::string_view command, ReplySink& sink, std::uint64_t tag) {
-  if (!admit(command.size(), 1, sink, tag)) return;
+void Connection::send(std::string_view command, ReplySink& sink, std::uint64_t tag, Traffic traffic) {
+  if (!admit(command.size(), 1, sink, tag, traffic)) return;
   enqueued_ += command.size();
-  ring_.push({&sink, tag, shared_.loop.now(), enqueued_});
+  ring_.push({&sink, Pending::pack(tag, traffic), shared_.loop.now(), enqueued_});
   put(command);
 }
 
-void Connection::send_block(std::string_view commands, std::size_t count, ReplySink& sink,
-                            std::uint64_t tag) {
-  if (!admit(commands.size(), count, sink, tag)) return;
+void Connection::send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag,
+                            Traffic traffic) {
+  if (!admit(commands.size(), count, sink, tag, traffic)) return;
   // Where the earlier commands end is not looked for. A reply to one of them may come as soon as the block
   // has begun to leave, and whatever happens to the block is told by its last command.
   const Pending earlier{&Swallow::instance(), 0, shared_.loop.now(), enqueued_ + 1};
   for (std::size_t i = 1; i < count; ++i) ring_.push(earlier);
   enqueued_ += commands.size();
-  ring_.push({&sink, tag, earlier.sent, enqueued_});
+  ring_.push({&sink, Pending::pack(tag, traffic), earlier.sent, enqueued_});
   put(commands);
 }
 
-[[gnu::noinline]] void Connection::turn_away(std::size_t queued, ReplySink& sink, std::uint64_t tag) {
-  if (down_) return reject(sink, tag, down_kind_, down_reason_);
+[[gnu::noinline]] void Connection::turn_away(std::size_t queued, ReplySink& sink, std::uint64_t tag,
+                                             Traffic traffic) {
+  if (down_) return reject(sink, tag, traffic, down_kind_, down_reason_);
   refusing_ = true;
   mark_dirty();  // flush() ends it.
-  reject(sink, tag, Failure::Kind::overloaded,
+  reject(sink, tag, traffic, Failure::Kind::overloaded,
          "its queue is full (" + std::to_string(ring_.size()) + " commands, " + std::to_string(queued) +
              " bytes unsent, limit " + std::to_string(shared_.options.max_queued_bytes) + ")");
 }
 
-void Connection::reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason) {
+void Connection::reject(ReplySink& sink, std::uint64_t tag, Traffic traffic, Failure::Kind kind,
+                        std::string reason) {
   ++failed_;
+  counters_.failed(traffic, kind);
   shared_.keep_house_soon();
   shared_.deferred.push_back({this, &sink, tag, kind, member_, std::move(reason)});
 }
@@ -90,10 +98,30 @@ void Connection::flush() {
   if (state_ == State::serving) stream_->flush();
 }
 
+void Connection::tell_counters() {
+  const auto in_flight = static_cast<std::int64_t>(ring_.size());
+  const auto unsent =
+      static_cast<std::int64_t>(state_ == State::serving ? stream_->queued_bytes() : queue_.size());
+  counters_.change(in_flight - told_in_flight_, unsent - told_unsent_);
+  counters_.moved_out(enqueued_ - told_enqueued_);
+  counters_.moved_in(received_ - told_received_);
+  told_received_ = received_;
+  told_in_flight_ = in_flight;
+  told_unsent_ = unsent;
+  told_enqueued_ = enqueued_;
+}
+
+void Connection::took(base::TimePoint sent, std::uint64_t count) {
+  if (count != 0 && sent != kUntimed) counters_.took(shared_.loop.now() - sent, count);
+}
+
 std::size_t Connection::on_data(std::string_view bytes) {
   std::size_t at = 0;
   if (large_left_ != 0) [[unlikely]]
     at = take_large(bytes);
+  // Replies that come together were mostly sent together: they took as long.
+  base::TimePoint sent_together{};
+  std::uint64_t together = 0;
   while (at < bytes.size()) {
     const ReplyFramer::Frame frame = framer_.next({bytes.data() + at, bytes.size() - at});
     if (frame.state != ReplyFramer::State::complete) [[unlikely]] {
@@ -129,8 +157,17 @@ std::size_t Connection::on_data(std::string_view bytes) {
     }
     const Pending pending = ring_.pop();
     ++answered_;
-    pending.sink->on_reply(pending.tag, raw);
+    if (pending.sent != sent_together) {
+      took(sent_together, together);
+      sent_together = pending.sent;
+      together = 0;
+    }
+    ++together;
+    counters_.answered(pending.traffic(), raw);
+    pending.sink->on_reply(pending.tag(), raw);
   }
+  took(sent_together, together);
+  received_ += at;
   progressed();
   return at;
 }
@@ -151,7 +188,7 @@ void Connection::check_deadlines(base::TimePoint now) {
   if (ring_.empty() || std::max(ring_.front().sent, large_moved_) + shared_.options.request_timeout > now)
     return;
   if (state_ != State::serving) return expire_queued(now);
-  broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms");
+  broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms", true);
 }
 
 void Connection::expire_queued(base::TimePoint now) {
@@ -167,26 +204,31 @@ void Connection::expire_queued(base::TimePoint now) {
   const std::string reason = "not connected within " +
                              std::to_string(shared_.options.request_timeout.count()) + " ms (" +
                              (state_ == State::confirming ? "waiting for the registry" : address_) + ")";
+  for (const Pending& pending : expired) counters_.failed(pending.traffic(), Failure::Kind::unsent, true);
+  tell_counters();
   for (const Pending& pending : expired) {
     if (abandoned_) break;  // By a sink's doing: its owner wants to hear no more.
-    pending.sink->on_failure(pending.tag, {Failure::Kind::unsent, member_->id, reason});
+    pending.sink->on_failure(pending.tag(), {Failure::Kind::unsent, member_->id, reason});
   }
   progressed();
 }
 
-void Connection::broke(std::string_view why) {
+void Connection::broke(std::string_view why, bool timed_out) {
   const std::string reason(why);  // It may live in the stream.
   const bool served = state_ == State::serving;
   // A command that was written in part is incomplete for the member, too, so it cannot be executed.
   const std::uint64_t whole = served ? written() : 0;
   const bool leaves_orphan = served && !ring_.empty() && ring_.front().end <= whole;
   if (leaves_orphan) add_orphan();
+  const bool told_nobody = abandoned_;  // Its owner has gone: what is unanswered concerns no client.
+  tell_counters();
   const Unwritten unwritten = take_unwritten();
   PendingRing failed;
   failed.swap(ring_);
   queue_.clear();
   queue_begin_ = enqueued_ = output_base_ = 0;
   keep_reads(failed, unwritten);
+  told_enqueued_ = enqueued_;  // Those were counted.
   answered_ += failed.size();
   failed_ += failed.size();
   confirm_token_.reset();
@@ -196,6 +238,8 @@ void Connection::broke(std::string_view why) {
   large_left_ = 0;
   large_paused_ = in_pieces_ = false;
   stream_.reset();
+  if (served && is_the_first()) counters_.serves(false);
+  if (!served && !doomed_ && !abandoned_) counters_.connect_failed();
   if (is_private()) {
     become_lost(reason);
   } else if (served) {
@@ -203,18 +247,22 @@ void Connection::broke(std::string_view why) {
   } else {
     ++failed_attempts_;
     if (!down_ && !retired_) {
-      base::log(base::LogLevel::warning, "member {} at {}: cannot be used: {}", member_->id, address_,
-                reason);
+      base::log_fields(
+          base::LogLevel::warning,
+          {{"member", member_->id}, {"address", address_}, {"state", "down"}, {"reason", reason}},
+          "member {} at {}: cannot be used: {}", member_->id, address_, reason);
     }
     down_ = true;
     down_reason_ = reason;
   }
   if (!is_private()) rest();
+  tell_counters();
   if (taker != nullptr) taker->on_broken({Failure::Kind::unknown, member_->id, reason});
   while (!failed.empty() && !abandoned_) {  // Abandoned by a sink: its owner wants to hear no more.
     const Pending pending = failed.pop();
     const auto kind = pending.end <= whole ? Failure::Kind::unknown : Failure::Kind::unsent;
-    pending.sink->on_failure(pending.tag, {kind, member_->id, reason});
+    if (!told_nobody) counters_.failed(pending.traffic(), kind, timed_out);
+    pending.sink->on_failure(pending.tag(), {kind, member_->id, reason});
   }
   if (handle_ != nullptr) {
     const auto kind = leaves_orphan ? Failure::Kind::unknown : down_kind_;
@@ -258,12 +306,14 @@ void Connection::drop_queue() {
   queue_begin_ = enqueued_;
   while (!dropped.empty()) {
     const Pending pending = dropped.pop();
-    reject(*pending.sink, pending.tag, Failure::Kind::unsent,
+    reject(*pending.sink, pending.tag(), pending.traffic(), Failure::Kind::unsent,
            "a resize step passed while it was not connected");
   }
+  tell_counters();
 }
 
 void Connection::retire() {
+  if (is_the_first()) counters_.serves(false);
   retired_ = true;
   if (ring_.empty()) shared_.keep_house_soon();
 }

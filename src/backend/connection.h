@@ -23,6 +23,7 @@
 
 #include "backend/backend.h"
 #include "backend/handshake.h"
+#include "backend/member_counters.h"
 #include "backend/pending_ring.h"
 #include "base/append.h"
 #include "net/stream.h"
@@ -59,6 +60,7 @@ struct Orphan {
 struct MemberState {
   static constexpr std::size_t kMaxOrphans = 1024;
   std::string id;
+  std::shared_ptr<MemberCounters> counters;
   bool gone = false;  // Left the snapshot, or is lost for good: its orphans concern nobody.
   std::vector<Orphan> orphans;
   Connection* shared = nullptr;  // The shared RESP2 connection, which runs the errands; null once gone.
@@ -113,11 +115,15 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
              std::uint64_t serial, Use use = Use::shared);
   ~Connection() override;
 
-  void send(std::string_view command, ReplySink& sink, std::uint64_t tag) override;
-  void send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag) override;
+  void send(std::string_view command, ReplySink& sink, std::uint64_t tag, Traffic traffic) override;
+  void send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag,
+                  Traffic traffic) override;
   [[nodiscard]] bool connected() const noexcept override { return state_ == State::serving; }
 
   void flush();
+  // What has changed of what is under way, and of the bytes: at each tick, which comes while commands are
+  // under way and once more, and when some fail. Not for each command, read or write.
+  void tell_counters();
   void check_deadlines(base::TimePoint now);
   // The routers' barrier moved on: what waits here was routed before it, and must not be sent after it.
   void drop_queue();
@@ -133,10 +139,10 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
 
   // Private connections, for their handle and the pool.
   [[nodiscard]] bool is_private() const noexcept { return use_ != Use::shared; }
-  void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag);
+  void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag, Traffic traffic);
   void send_for_pushes(std::string_view command);
   // in_pieces.cpp
-  void begin_command(ReplySink& sink, std::uint64_t tag);
+  void begin_command(ReplySink& sink, std::uint64_t tag, Traffic traffic);
   void add_piece(std::string_view bytes);
   void end_command();
   [[nodiscard]] std::size_t unsent() const noexcept {
@@ -185,11 +191,15 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   void check_large(base::TimePoint now);
   [[nodiscard]] bool pieces_move(base::TimePoint now);
 
-  [[nodiscard]] bool admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag);
+  [[nodiscard]] bool admit(std::size_t bytes, std::size_t count, ReplySink& sink, std::uint64_t tag,
+                           Traffic traffic);
   void put(std::string_view bytes);
   void become_dirty();
-  void turn_away(std::size_t queued, ReplySink& sink, std::uint64_t tag);
-  void reject(ReplySink& sink, std::uint64_t tag, Failure::Kind kind, std::string reason);
+  void turn_away(std::size_t queued, ReplySink& sink, std::uint64_t tag, Traffic traffic);
+  void reject(ReplySink& sink, std::uint64_t tag, Traffic traffic, Failure::Kind kind, std::string reason);
+  // The one that tells whether the member is up.
+  [[nodiscard]] bool is_the_first() const noexcept { return !is_private() && !retired_ && resp_ == Resp::v2; }
+  void took(base::TimePoint sent, std::uint64_t count);
   void check_private_deadlines(base::TimePoint now);
   void become_lost(const std::string& reason);
   void let_go();
@@ -202,7 +212,7 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   void confirm();
   void serve();
   void expire_queued(base::TimePoint now);
-  void broke(std::string_view reason);
+  void broke(std::string_view reason, bool timed_out = false);
   // retry.cpp
   struct Unwritten {
     std::string bytes;
@@ -219,6 +229,7 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
 
   PoolShared& shared_;
   const std::shared_ptr<MemberState> member_;
+  MemberCounters& counters_;
   const std::string address_;
   const Resp resp_;
   const std::uint64_t serial_;
@@ -239,6 +250,10 @@ class Connection final : public Backend, private net::StreamHandler, private Lar
   std::uint64_t enqueued_ = 0;          // Where the next command begins.
   std::uint64_t sent_again_until_ = 0;  // Those that end up to here were kept from an earlier connection.
   std::uint64_t output_base_ = 0;       // Stream's count at offset 0 of Pending::end (modulo 2^64).
+  // As the counters know it.
+  std::uint64_t told_enqueued_ = 0, received_ = 0, told_received_ = 0;
+  std::int64_t told_in_flight_ = 0, told_unsent_ = 0;
+  bool ever_served_ = false;
   std::unique_ptr<net::Stream> stream_;
   protocol::resp::ReplyFramer framer_;
   std::optional<Handshake> handshake_;
@@ -280,12 +295,12 @@ inline void Connection::mark_dirty() {
 
 // Whether there is room for all of it; the sink hears it soon if not.
 [[gnu::always_inline]] inline bool Connection::admit(std::size_t bytes, std::size_t count, ReplySink& sink,
-                                                     std::uint64_t tag) {
+                                                     std::uint64_t tag, Traffic traffic) {
   const std::size_t queued = state_ == State::serving ? stream_->queued_bytes() : queue_.size();
   if (!down_ && !refusing_ && queued + bytes <= shared_.options.max_queued_bytes &&
       ring_.size() + count <= kMaxPending) [[likely]]
     return true;
-  turn_away(queued, sink, tag);
+  turn_away(queued, sink, tag, traffic);
   return false;
 }
 

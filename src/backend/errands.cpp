@@ -18,7 +18,7 @@ void Errands::kill_orphans(const std::shared_ptr<MemberState>& member) {
     kills_.emplace(tag, Kill{member, orphan.client_id, orphan.run_id});
     std::string command;
     protocol::resp::append_command(command, {"CLIENT", "KILL", "ID", std::to_string(orphan.client_id)});
-    shared->send(command, *this, tag);
+    shared->send(command, *this, tag, Traffic::none);
   }
 }
 
@@ -27,7 +27,8 @@ void Errands::unblock(const MemberState& member, std::uint64_t client_id, bool w
   std::string command;
   protocol::resp::append_command(
       command, {"CLIENT", "UNBLOCK", std::to_string(client_id), with_error ? "ERROR" : "TIMEOUT"});
-  if (member.shared != nullptr) return member.shared->send(command, *this, serial << 1 | kUnblock);
+  if (member.shared != nullptr)
+    return member.shared->send(command, *this, serial << 1 | kUnblock, Traffic::none);
   if (Connection* const connection = find_(serial)) connection->unblock_answered();
 }
 

@@ -28,13 +28,15 @@ bool Connection::begin_large(std::size_t size) {
     return false;
   }
   if (!handed_over_ && shared_.handed_over >= shared_.options.max_handed_over) return false;
-  PieceTaker* const taker = ring_.front().sink->on_large_reply(ring_.front().tag, size, *this);
+  PieceTaker* const taker = ring_.front().sink->on_large_reply(ring_.front().tag(), size, *this);
   if (taker == nullptr) {
     large_refused_ = answered_;
     return false;
   }
-  static_cast<void>(ring_.pop());
+  const Pending pending = ring_.pop();
   ++answered_;
+  took(pending.sent, 1);
+  counters_.answered(pending.traffic(), "$1");
   framer_.reset();
   large_hurried_at_ = {};
   large_left_ = size;
@@ -88,14 +90,15 @@ void Connection::check_large(base::TimePoint now) {
   }
   if (large_moved_ + timeout > now) return;
   broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) +
-        " ms without a byte of a reply that had begun");
+            " ms without a byte of a reply that had begun",
+        true);
 }
 
 // ---- a command ----
 
-void Connection::begin_command(ReplySink& sink, std::uint64_t tag) {
-  if (!admit(0, 1, sink, tag)) return;
-  ring_.push({&sink, tag, kUntimed, kNotEnded});
+void Connection::begin_command(ReplySink& sink, std::uint64_t tag, Traffic traffic) {
+  if (!admit(0, 1, sink, tag, traffic)) return;
+  ring_.push({&sink, Pending::pack(tag, traffic), kUntimed, kNotEnded});
   in_pieces_ = true;
   pieces_moved_ = written();
   pieces_moved_at_ = shared_.loop.now();

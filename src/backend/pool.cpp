@@ -43,6 +43,8 @@ class PoolImpl final : public Pool {
       } else {
         links.member = std::make_shared<MemberState>();
         links.member->id = member.id;
+        links.member->counters = shared_.options.board ? shared_.options.board->join(member.id)
+                                                       : std::make_shared<MemberCounters>();
       }
       if (links.address != member.address) move_to(links, member.address);
       table_.push_back(&next.emplace(member.id, std::move(links)).first->second);
@@ -232,7 +234,10 @@ class PoolImpl final : public Pool {
     // By index and over those of now: a sink that is told of a failure may make the pool grow.
     const std::size_t count = connections_.size();
     const base::TimePoint now = shared_.loop.now();
-    for (std::size_t i = 0; i < count; ++i) connections_[i]->check_deadlines(now);
+    for (std::size_t i = 0; i < count; ++i) {
+      connections_[i]->check_deadlines(now);
+      connections_[i]->tell_counters();
+    }
     if (shared_.draining) kill_orphans();
     shared_.ticking = std::ranges::any_of(connections_, [](const auto& c) { return c->needs_ticks(); }) ||
                       (shared_.draining && std::ranges::any_of(links_, [](const auto& entry) {

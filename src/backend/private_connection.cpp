@@ -7,15 +7,15 @@
 
 namespace ringshift::backend {
 
-void Connection::send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag) {
-  if (!admit(command.size(), 1, sink, tag)) return;
+void Connection::send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag, Traffic traffic) {
+  if (!admit(command.size(), 1, sink, tag, traffic)) return;
   enqueued_ += command.size();
-  ring_.push({&sink, tag, kUntimed, enqueued_});
+  ring_.push({&sink, Pending::pack(tag, traffic), kUntimed, enqueued_});
   put(command);
 }
 
 void Connection::send_for_pushes(std::string_view command) {
-  if (!admit(command.size(), 1, Swallow::instance(), 0)) {
+  if (!admit(command.size(), 1, Swallow::instance(), 0, Traffic::none)) {
     // Nobody waits for a reply that could be a failure, so the owner must hear of it this way.
     return lose_soon(down_ ? down_reason_ : "its queue is full");
   }
@@ -123,7 +123,7 @@ void Connection::check_private_deadlines(base::TimePoint now) {
   if (state_ != State::serving) {
     if (sent + shared_.options.request_timeout <= now) expire_queued(now);
   } else if (std::max({sent, last_answer_, pieces_moved_at_}) + shared_.options.request_timeout <= now) {
-    broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms");
+    broke("timed out after " + std::to_string(shared_.options.request_timeout.count()) + " ms", true);
   }
 }
 

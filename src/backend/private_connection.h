@@ -32,21 +32,22 @@ class PrivateHandle final : public PrivateConnection {
   void forget() noexcept { connection_ = nullptr; }
 
   // Without a Connection the pool is gone, the loop has stopped, and nobody waits for anything.
-  void send(std::string_view command, ReplySink& sink, std::uint64_t tag) override {
-    if (connection_ != nullptr) connection_->send(command, sink, tag);
+  void send(std::string_view command, ReplySink& sink, std::uint64_t tag, Traffic traffic) override {
+    if (connection_ != nullptr) connection_->send(command, sink, tag, traffic);
   }
-  void send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag) override {
-    if (connection_ != nullptr) connection_->send_block(commands, count, sink, tag);
+  void send_block(std::string_view commands, std::size_t count, ReplySink& sink, std::uint64_t tag,
+                  Traffic traffic) override {
+    if (connection_ != nullptr) connection_->send_block(commands, count, sink, tag, traffic);
   }
-  void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag) override {
-    if (connection_ != nullptr) connection_->send_untimed(command, sink, tag);
+  void send_untimed(std::string_view command, ReplySink& sink, std::uint64_t tag, Traffic traffic) override {
+    if (connection_ != nullptr) connection_->send_untimed(command, sink, tag, traffic);
   }
   void send_for_pushes(std::string_view command) override {
     if (connection_ != nullptr) connection_->send_for_pushes(command);
   }
   void drained() { owner_.on_drained(); }
-  void begin_command(ReplySink& sink, std::uint64_t tag) override {
-    if (connection_ != nullptr) connection_->begin_command(sink, tag);
+  void begin_command(ReplySink& sink, std::uint64_t tag, Traffic traffic) override {
+    if (connection_ != nullptr) connection_->begin_command(sink, tag, traffic);
   }
   void add_piece(std::string_view bytes) override {
     if (connection_ != nullptr) connection_->add_piece(bytes);

@@ -59,7 +59,7 @@ void Connection::keep_reads(PendingRing& failed, const Unwritten& unwritten) {
       if (only_reads(bytes)) {
         queue_.append(bytes);
         enqueued_ += bytes.size();
-        ring_.push({pending.sink, pending.tag, pending.sent, enqueued_});
+        ring_.push({pending.sink, pending.tag_and_traffic, pending.sent, enqueued_});
         continue;
       }
     }

@@ -18,9 +18,9 @@ void set_log_sink(LogLevel level, LogSink sink) {
 
 bool log_enabled(LogLevel level) noexcept { return level >= g_level.load(std::memory_order_relaxed); }
 
-void write_log(LogLevel level, std::string_view line) {
+void write_log(LogLevel level, std::string_view line, std::span<const LogField> fields) {
   const std::lock_guard lock(g_mutex);
-  if (g_sink) g_sink(level, line);
+  if (g_sink) g_sink(level, line, fields);
 }
 
 }  // namespace ringshift::base

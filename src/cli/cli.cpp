@@ -28,11 +28,13 @@ int run(int argc, char** argv) {
   add_member(app);
   add_plan(app);
   add_up(app);
+  add_drill(app);
   add_vectors(app);
   add_import(app);
   add_compare(app);
   add_check(app);
   add_doctor(app);
+  add_top(app);
   add_completion(app);
   try {
     app.parse(argc, argv);

@@ -27,10 +27,12 @@ void add_member(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_up(CLI::App& app);
+void add_drill(CLI::App& app);
 void add_vectors(CLI::App& app);
 void add_import(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_top(CLI::App& app);
 void add_completion(CLI::App& app);  // Last: it lists the others.
 
 // "ringshift: <message>" on standard error.

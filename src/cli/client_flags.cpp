@@ -52,6 +52,14 @@ void add_client_flags(CLI::App& command, proxy::Options& options) {
                   "Microseconds from which SLOWLOG keeps a command; -1: nothing is measured")
       ->check(CLI::Range(std::int64_t{-1}, std::int64_t{3600000000}))
       ->capture_default_str();
+  command
+      .add_option_function<std::int64_t>(
+          "--slow-log-ms",
+          [&options](const std::int64_t& ms) { options.slow_log = std::chrono::milliseconds(ms); },
+          "Log each request that took as long: client, command, member and its share of the time; 0: none")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{3600000}))
+      ->type_name("MS")
+      ->default_str("0");
   command.add_option("--slowlog-max-len", options.slowlog_max_len, "Commands that SLOWLOG keeps")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000000}))
       ->capture_default_str();

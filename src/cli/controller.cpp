@@ -8,7 +8,10 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/admin_api.h"
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
+#include "cli/log_flags.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/tls_flags.h"
@@ -19,13 +22,15 @@ namespace {
 struct Flags {
   RegistryFlags registry;
   MemberFlags members;
+  AdminFlags admin;
+  AdminApiFlags api;
   resize::ControllerOptions options;
   int fence_timeout_ms = 2000;
-  bool verbose = false;
+  LogFlags log;
 };
 
 int run_controller(Flags& flags) {
-  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.log.apply();
   flags.options.fence_timeout = std::chrono::milliseconds(flags.fence_timeout_ms);
   flags.options.id = unique_id(flags.options.id);
   const auto access = flags.members.open();
@@ -35,14 +40,31 @@ int run_controller(Flags& flags) {
   }
   flags.options.member_access = *access;
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
+  auto admin = flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
+  auto tokens = flags.api.open("");
+  if (!tokens) {
+    report(tokens.error().message);
+    return kFailed;
+  }
   auto coordinator = flags.registry.connect();
   if (!coordinator) {
     report(coordinator.error().message);
     return kFailed;
   }
   resize::Controller controller(**coordinator, flags.registry.keys(), flags.options);
+  show_controller(admin->get(), controller, flags.registry.cluster);
+  show_certificates(admin->get(), nullptr, access->get());
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
+  const auto api =
+      show_api(admin->get(), **coordinator, flags.registry, "controller", *access, *std::move(tokens));
+  announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("controller", nullptr, access->get());
+  if (api) api->stop();
+  admin->reset();  // Before what it shows.
   return kDone;
 }
 
@@ -63,7 +85,9 @@ void add_controller(CLI::App& app) {
                    "How long a step waits for a router before its connections are killed at the members")
       ->check(CLI::Range(1, 600000))
       ->capture_default_str();
-  command->add_flag("--verbose", flags->verbose, "Log more");
+  flags->log.add_to(*command);
+  flags->admin.add_to(*command, "none");
+  flags->api.add_to(*command, "none: no actions");
   command->footer(
       "Examples:\n"
       "  ringshift controller --registry http://127.0.0.1:7379 --cluster cache\n"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/admin_api.h"
+#include "cli/admin_flags.h"
 #include "cli/registry_router.h"
 #include "cli/requests.h"
 #include "http/server.h"
@@ -23,6 +25,8 @@ struct Deployment::Impl {
   std::unique_ptr<resize::Controller> controller;
   std::unique_ptr<RegistryRouter> router;
   std::unique_ptr<proxy::Proxy> proxy;
+  std::shared_ptr<const backend::MemberAccess> access;
+  std::unique_ptr<admin::Api> api;
 
   [[nodiscard]] coord::ClusterKeys keys() const { return flags.keys(); }
 };
@@ -74,6 +78,7 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
   auto proxy = proxy::Proxy::start(proxy_options, impl->router->holder(), impl->router.get());
   if (!proxy) return std::unexpected(proxy.error());
   impl->proxy = std::move(*proxy);
+  impl->access = options.proxy.member_access;
   impl->router->attach(*impl->proxy);
   return std::unique_ptr<Deployment>(new Deployment(std::move(impl)));
 }
@@ -84,11 +89,31 @@ std::vector<std::string> Deployment::proxy_addresses() const { return {impl_->pr
 
 const std::vector<proxy::Options::Listen>& Deployment::listening() const { return impl_->proxy->listening(); }
 
+void Deployment::show(admin::Listener* listener) {
+  if (listener == nullptr) return;
+  listener->collect([this](telemetry::Exposition& page) { impl_->registry->collect(page); });
+  show_controller(listener, *impl_->controller, impl_->flags.cluster);
+  show_proxy(listener, *impl_->proxy);
+}
+
+void Deployment::show_api(admin::Listener* listener, std::string role, std::optional<admin::Tokens> tokens) {
+  impl_->api = cli::show_api(listener, *impl_->coordinator, impl_->flags, std::move(role), impl_->access,
+                             std::move(tokens));
+}
+
+void Deployment::end_actions() noexcept {
+  if (impl_->api) impl_->api->stop();
+}
+
 Status Deployment::start_resize(const topology::Spec& target, std::vector<double> steps_percent) {
   resize::Request request;
-  request.action = resize::Request::Action::start;
   request.spec = target;
   request.steps = std::move(steps_percent);
+  return start_resize(std::move(request));
+}
+
+Status Deployment::start_resize(resize::Request request) {
+  request.action = resize::Request::Action::start;
   return ask_controller(*impl_->coordinator, impl_->keys(), std::move(request), kAnswer);
 }
 

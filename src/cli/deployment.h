@@ -1,13 +1,19 @@
 // A whole cluster's control and data plane in this process: registry, controller and proxy.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "admin/tokens.h"
 #include "proxy/proxy.h"
 #include "resize/status.h"
 #include "ringshift/error.h"
 #include "ringshift/topology.h"
+
+namespace ringshift::admin {
+class Listener;
+}
 
 namespace ringshift::cli {
 
@@ -39,7 +45,14 @@ class Deployment {
   [[nodiscard]] const std::vector<proxy::Options::Listen>& listening() const;
   // Returns when the controller has accepted or refused it.
   [[nodiscard]] Status start_resize(const topology::Spec& target, std::vector<double> steps_percent);
+  [[nodiscard]] Status start_resize(resize::Request request);
   [[nodiscard]] Result<ResizeStatus> status();
+  // On the admin port, which must end before this does; null: there is none.
+  void show(admin::Listener* listener);
+  // The JSON API there. `role` is serve or up; without tokens it takes no actions.
+  void show_api(admin::Listener* listener, std::string role, std::optional<admin::Tokens> tokens);
+  // No action waits for the controller any more: so that the admin port can end.
+  void end_actions() noexcept;
 
  private:
   struct Impl;

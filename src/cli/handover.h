@@ -44,6 +44,8 @@ class Handover {
 
   // The addresses that a successor has, or is about to have; none: there is no successor.
   [[nodiscard]] std::vector<std::string> passed_on() const;
+  // Somebody served before us: what he has beside his sockets (his admin port) is free soon after serving().
+  [[nodiscard]] bool takes_over() const noexcept { return taken_ != nullptr; }
   [[nodiscard]] bool replaced() const noexcept { return replaced_; }  // It serves.
 
  private:

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "cli/cli.h"
@@ -50,15 +49,9 @@ plan::Edit edit_of_weights(const MemberChange& change) {
   return parse_or_end("weight", std::move(words));
 }
 
-void run_change(const MemberChange& change, const plan::Edit& edit, bool retire) {
-  start_resize(change.flags, [&](const topology::Spec& in_force) -> Result<topology::Spec> {
-    Result<topology::Spec> next = plan::edit(in_force, edit);
-    if (!next || !retire) return next;
-    for (const std::string& id : edit.remove) {
-      if (std::ranges::find(next->retired, id) == next->retired.end()) next->retired.push_back(id);
-    }
-    return next;
-  });
+void run_change(const MemberChange& change, plan::Edit edit, bool retire) {
+  edit.retire = retire;
+  start_resize(change.flags, [&](const topology::Spec& in_force) { return plan::edit(in_force, edit); });
 }
 
 CLI::App* add_verb(CLI::App& app, const std::shared_ptr<MemberChange>& change, const char* name,

@@ -8,7 +8,7 @@
 
 #include "base/encoding.h"
 #include "cli/cli.h"
-#include "cli/plan_figures.h"
+#include "cli/plan_report.h"
 #include "cli/plan_verbs.h"
 #include "cli/registry_flags.h"
 #include "cli/size_flag.h"
@@ -19,6 +19,10 @@
 
 namespace ringshift::cli {
 namespace {
+
+using resize::GivenFigures;
+using resize::LiveFigures;
+using resize::PlanBasis;
 
 struct Flags {
   RegistryFlags registry;
@@ -116,8 +120,8 @@ std::optional<LiveFigures> measured_live(const Flags& flags, const Change& chang
                          "the figures by flags, without --live",
                          change.from.cluster));
   }
-  return or_fail(measure(change.from, change.to, change.coordinator.get(), flags.registry.keys(),
-                         or_fail(flags.members.open())));
+  return or_fail(resize::measure(change.from, change.to, change.coordinator.get(), flags.registry.keys(),
+                                 or_fail(flags.members.open())));
 }
 
 void run_plan(Flags& flags) {
@@ -126,7 +130,7 @@ void run_plan(Flags& flags) {
       end_with(kBadUsage, steps.error().message);
   }
   const Change change = read_change(flags);
-  PlanBasis basis = plan_basis(change.from, change.to, flags.figures, measured_live(flags, change));
+  PlanBasis basis = resize::plan_basis(change.from, change.to, flags.figures, measured_live(flags, change));
   const plan::Forecast out = or_fail(plan::forecast(basis.in));
   const PlanReport plan_report{basis.in, out, std::move(basis.figures), change.carried_over};
   if (flags.json) {

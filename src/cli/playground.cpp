@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "ringshift/diff.h"
 
@@ -53,7 +54,9 @@ std::unexpected<Error> interrupted() { return fail(ErrorKind::retryable, std::st
 Playground::Playground(PlaygroundOptions options, Console& console, Interrupt& interrupt)
     : options_(std::move(options)), console_(console), interrupt_(interrupt) {}
 
-Playground::~Playground() = default;
+Playground::~Playground() {
+  if (deployment_) deployment_->end_actions();  // Or the admin port would wait for them.
+}
 
 std::uint16_t Playground::pick_port(std::uint16_t wanted, std::string_view what) {
   if (drill::port_is_free(wanted)) return wanted;
@@ -113,6 +116,31 @@ Status Playground::start_deployment() {
   deployment_ = std::move(*deployment);
   console_.line("Registry at {}, proxy at {}.", deployment_->registry_url(),
                 deployment_->proxy_addresses().front());
+  return start_admin();
+}
+
+Status Playground::start_admin() {
+  AdminFlags flags;
+  flags.listen = options_.admin_listen;
+  if (!flags.wanted()) return {};
+  const auto address = http::parse_host_port(flags.listen);
+  if (!address) return fail(address.error().kind, "--admin-listen: " + address.error().message);
+  Result<std::unique_ptr<admin::Listener>> listener = flags.open();
+  if (!listener && address->port != 0) {
+    const std::string wanted =
+        std::exchange(flags.listen, flags.listen.substr(0, flags.listen.rfind(':')) + ":0");
+    listener = flags.open();
+    if (listener) console_.line("{} is in use: the admin port is another one.", wanted);
+  }
+  if (!listener) return std::unexpected(listener.error());
+  admin_ = std::move(*listener);
+  deployment_->show(admin_.get());
+  Result<std::optional<admin::Tokens>> tokens = options_.admin_api.open(directory_->path());
+  if (!tokens) return std::unexpected(tokens.error());
+  const std::string token_file = (*tokens)->path();
+  deployment_->show_api(admin_.get(), "up", *std::move(tokens));
+  console_.line("Dashboard at {}/, metrics at {}/metrics (the token for actions: {}).", admin_->url(),
+                admin_->url(), token_file);
   return {};
 }
 
@@ -244,6 +272,7 @@ std::string Playground::what_next() const {
       "  ringshift route greeting --explain --spec {3}/five.yaml\n"
       "  ringshift resize start --spec {3}/four.yaml --registry {1} --cluster {2}     back to four nodes\n"
       "  ringshift resize watch --registry {1} --cluster {2}\n"
+      "  ringshift top --registry {1} --cluster {2}\n"
       "  ringshift topology diff {3}/four.yaml {3}/five.yaml\n\n"
       "Ctrl-C ends everything{4}.\n",
       port, url, kCluster, directory_->path(),

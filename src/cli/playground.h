@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/admin_api.h"
+#include "cli/admin_flags.h"
 #include "cli/console.h"
 #include "cli/deployment.h"
 #include "cli/interrupt.h"
@@ -24,7 +26,9 @@ struct PlaygroundOptions {
   std::string data_dir;       // Empty: a temporary directory, removed at the end.
   std::uint16_t port = 6380;  // Of the proxy.
   std::uint16_t registry_port = 7379;
-  std::uint64_t keys = 205'000;  // Live in the cache, on average.
+  AdminApiFlags admin_api;
+  std::string admin_listen = kAdminDefault;  // Or "none".
+  std::uint64_t keys = 205'000;              // Live in the cache, on average.
   double requests_per_second = 8000;
   std::uint64_t seed = 1;
   std::chrono::seconds steady{20};  // Measured before the resize; half of it after.
@@ -46,6 +50,7 @@ class Playground {
  private:
   [[nodiscard]] Status start_servers();
   [[nodiscard]] Status start_deployment();
+  [[nodiscard]] Status start_admin();
   [[nodiscard]] Status fill();
   [[nodiscard]] Status pass(std::string_view label, base::Duration time);
   [[nodiscard]] Status resize(UpReport& report);
@@ -61,6 +66,7 @@ class Playground {
   std::optional<drill::RedisFleet> fleet_;
   std::unique_ptr<drill::Origin> origin_;
   std::unique_ptr<Deployment> deployment_;
+  std::unique_ptr<admin::Listener> admin_;
   drill::LoadOptions load_options_;
   std::unique_ptr<drill::Load> load_;
   topology::Spec four_, five_;

@@ -8,9 +8,11 @@
 #include <csignal>
 #include <utility>
 
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/client_flags.h"
 #include "cli/handover.h"
+#include "cli/log_flags.h"
 #include "cli/proxy_config.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
@@ -28,6 +30,7 @@ struct Flags {
   RegistryFlags registry;
   ListenFlags listen;
   MemberFlags members;
+  AdminFlags admin;
   std::shared_ptr<net::TlsContext> tls;
   std::shared_ptr<backend::MemberAccess> member_access;
   int wait_seconds = 30;
@@ -36,7 +39,7 @@ struct Flags {
   int shutdown_grace_ms = 5000;
   int drain_timeout_ms = 30000;
   std::string handover;
-  bool verbose = false;
+  LogFlags log;
   ConfigFlags config;
   const CLI::App* command = nullptr;
 };
@@ -59,6 +62,11 @@ int serve(const Flags& flags, const Source& source) {
     report(handover.error().message);
     return kFailed;
   }
+  auto admin = (*handover)->takes_over() ? nullptr : flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
   auto started = proxy::Proxy::start(options, source.holder, source.authority);
   if (!started) {
     report(started.error().message);
@@ -71,11 +79,16 @@ int serve(const Flags& flags, const Source& source) {
     source.on_stopping(proxy);
     return kFailed;
   }
+  if ((*handover)->takes_over()) admin = flags.admin.open_after_predecessor();
+  show_proxy(admin->get(), proxy);
+  show_certificates(admin->get(), flags.tls.get(), flags.member_access.get());
   announce_listeners("proxy", proxy.listening());
+  announce_admin(admin->get());
   while (signals.wait() == SIGHUP) {
     reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
     source.on_hangup(proxy);
   }
+  admin->reset();  // A successor waits for its port.
   // Until the last client has gone we follow the topology and acknowledge it, as before.
   drain(proxy, signals, options, **handover);
   source.on_stopping(proxy);
@@ -89,6 +102,7 @@ void reload(const std::string& path, Holder& holder, proxy::Proxy& proxy) {
   const auto refuse = [&](const std::string& why) {
     base::log(base::LogLevel::error, "proxy: the spec was not changed: {}", why);
   };
+  const auto received = std::chrono::steady_clock::now();
   auto spec = read_spec(path);
   if (!spec) return refuse(spec.error().message);
   const auto current = holder.load();
@@ -104,9 +118,8 @@ void reload(const std::string& path, Holder& holder, proxy::Proxy& proxy) {
   auto snapshot =
       topology::Snapshot::compile(std::move(next), {0, current->version.revision + 1}, current.get());
   if (!snapshot) return refuse(snapshot.error().message);
-  base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
-            (*snapshot)->digest);
-  if (holder.publish(std::move(*snapshot))) proxy.notify();
+  coord::log_topology(**snapshot, "proxy: ");
+  if (holder.publish(std::move(*snapshot), received)) proxy.notify();
 }
 
 int serve_static(const Flags& flags) {
@@ -115,8 +128,7 @@ int serve_static(const Flags& flags) {
     report(snapshot.error().message);
     return kFailed;
   }
-  base::log(base::LogLevel::info, "proxy: topology {} digest {}", to_string((*snapshot)->version),
-            (*snapshot)->digest);
+  coord::log_topology(**snapshot, "proxy: ");
   Source source;
   source.holder = std::make_shared<Holder>(std::move(*snapshot));
   source.on_hangup = [&flags, &holder = *source.holder](proxy::Proxy& proxy) {
@@ -157,7 +169,7 @@ int run_proxy(Flags& flags) {
                  "registry (is RINGSHIFT_CLUSTER set?)");
     return kBadUsage;
   }
-  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.log.apply();
   auto tls = flags.listen.apply(flags.options);
   if (!tls) {
     report(tls.error().message);
@@ -176,10 +188,11 @@ int run_proxy(Flags& flags) {
   flags.options.shutdown_grace = std::chrono::milliseconds(flags.shutdown_grace_ms);
   flags.options.drain_timeout = std::chrono::milliseconds(flags.drain_timeout_ms);
   if (configured) {
-    return serve_config(flags.config, {*flags.command, flags.options, flags.handover, flags.spec,
-                                       flags.registry, std::chrono::seconds(flags.wait_seconds), [&flags] {
-                                         reload_secrets("proxy", flags.tls.get(), flags.member_access.get());
-                                       }});
+    return serve_config(flags.config,
+                        {*flags.command, flags.options, flags.handover, flags.spec, flags.registry,
+                         std::chrono::seconds(flags.wait_seconds),
+                         [&flags] { reload_secrets("proxy", flags.tls.get(), flags.member_access.get()); },
+                         flags.admin, flags.tls.get()});
   }
   return flags.spec.empty() ? serve_registry(flags) : serve_static(flags);
 }
@@ -232,8 +245,9 @@ void add_proxy(CLI::App& app) {
                    "Longest wait for clients to go once a successor serves")
       ->check(CLI::Range(0, 86400000))
       ->capture_default_str();
+  flags->admin.add_to(*command, "none");
   add_client_flags(*command, options);
-  command->add_flag("--verbose", flags->verbose, "Log more");
+  flags->log.add_to(*command);
   command->footer(
       "Examples:\n"
       "  ringshift proxy --spec cluster.yaml\n"

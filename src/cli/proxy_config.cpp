@@ -53,6 +53,7 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
   take("--connect-timeout-ms", file.connect_timeout, options.connect_timeout);
   take("--shutdown-grace-ms", file.shutdown_grace, options.shutdown_grace);
   take("--drain-timeout-ms", file.drain_timeout, options.drain_timeout);
+  take("--slow-log-ms", file.slow_log, options.slow_log);
   take("--allow-flush", file.allow_flush, options.allow_flush);
   take("--max-clients", file.max_clients, options.max_clients);
   take("--max-client-output", file.cut_output_bytes, options.cut_output_bytes);
@@ -70,7 +71,7 @@ void merge(const CLI::App& command, const ProxyFile& file, proxy::Options& optio
 bool same_process(const ProxyFile& a, const ProxyFile& b) {
   const auto of = [](const ProxyFile& f) {
     return std::tie(f.listen, f.threads, f.id, f.request_timeout, f.connect_timeout, f.hold_timeout,
-                    f.shutdown_grace, f.drain_timeout, f.handover, f.allow_flush, f.max_clients,
+                    f.shutdown_grace, f.drain_timeout, f.handover, f.slow_log, f.allow_flush, f.max_clients,
                     f.max_in_flight, f.max_output_bytes, f.cut_output_bytes, f.max_member_queue_bytes);
   };
   return of(a) == of(b);
@@ -141,6 +142,8 @@ class Service {
     }
     auto handover = Handover::begin(beside_.handover, beside_.options);
     if (!handover) return std::unexpected(handover.error());
+    auto admin = (*handover)->takes_over() ? nullptr : beside_.admin.open();
+    if (!admin) return std::unexpected(admin.error());
     auto started = proxy::Proxy::start(beside_.options, std::move(served), file_.rules);
     beside_.options.inherited.reset();
     if (!started) return std::unexpected(started.error());
@@ -150,14 +153,22 @@ class Service {
     }
     handover_ = std::move(*handover);
     const Status serving = handover_->serving(*proxy_);
-    if (!serving) detach();
+    if (!serving) {
+      detach();
+      return serving;
+    }
+    admin_ = handover_->takes_over() ? beside_.admin.open_after_predecessor() : std::move(*admin);
+    show_proxy(admin_.get(), *proxy_);
+    show_certificates(admin_.get(), beside_.tls, beside_.options.member_access.get());
     return serving;
   }
 
   [[nodiscard]] const proxy::Proxy& proxy() const { return *proxy_; }
+  [[nodiscard]] const admin::Listener* admin() const { return admin_.get(); }
 
   // Until the last client has gone we follow the topologies and acknowledge them, as before.
   void stop(const Signals& signals) {
+    admin_.reset();  // A successor waits for its port.
     drain(*proxy_, signals, beside_.options, *handover_);
     detach();
     proxy_->stop(std::chrono::milliseconds(0));
@@ -177,15 +188,14 @@ class Service {
       snapshots[i] = std::move(*snapshot);
     }
     if (!same_process(file_, *next)) {
-      base::log(
-          base::LogLevel::warning,
-          "proxy: {}: listen, threads, id, timeouts, bounds and allow_flush are taken at the next start",
-          path_);
+      base::log(base::LogLevel::warning,
+                "proxy: {}: listen, threads, id, timeouts, bounds, slow_log_ms and allow_flush are taken at "
+                "the next start",
+                path_);
     }
     for (std::size_t i = 0; i < clusters_.size(); ++i) {
       if (snapshots[i] == nullptr) continue;
-      base::log(base::LogLevel::info, "proxy: cluster {}: topology {} digest {}", next->clusters[i].name,
-                to_string(snapshots[i]->version), snapshots[i]->digest);
+      coord::log_topology(*snapshots[i], fmt::format("proxy: cluster {}: ", next->clusters[i].name));
       (void)clusters_[i].holder->publish(std::move(snapshots[i]));
     }
     proxy_->notify();
@@ -213,8 +223,8 @@ class Service {
     if (!source.spec.empty()) {
       auto snapshot = load_spec_snapshot(source.spec);
       if (!snapshot) return std::unexpected(snapshot.error());
-      base::log(base::LogLevel::info, "proxy: cluster {}: topology {} digest {}",
-                (*snapshot)->topology().spec.cluster, to_string((*snapshot)->version), (*snapshot)->digest);
+      coord::log_topology(**snapshot,
+                          fmt::format("proxy: cluster {}: ", (*snapshot)->topology().spec.cluster));
       cluster.holder = std::make_shared<Holder>(std::move(*snapshot));
       return cluster;
     }
@@ -262,6 +272,7 @@ class Service {
   std::vector<Cluster> clusters_;
   std::unique_ptr<proxy::Proxy> proxy_;  // Goes before the routers that it asks.
   std::unique_ptr<Handover> handover_;
+  std::unique_ptr<admin::Listener> admin_;  // Last: it shows the proxy.
 };
 
 }  // namespace
@@ -293,6 +304,7 @@ int serve_config(const ConfigFlags& flags, BesideConfig beside) {
     return kFailed;
   }
   announce_listeners("proxy", service.proxy().listening());
+  announce_admin(service.admin());
   while (signals.wait() == SIGHUP) {
     reload_secrets();
     if (const Status reloaded = service.reload(); !reloaded) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "cli/admin_flags.h"
 #include "cli/registry_flags.h"
 #include "proxy/proxy.h"
 
@@ -31,6 +32,8 @@ struct BesideConfig {
   RegistryFlags registry;
   std::chrono::seconds patience{30};             // For a registry's first topology.
   std::function<void()> reload_secrets = [] {};  // Certificates and passwords, at SIGHUP.
+  AdminFlags admin{};
+  const net::TlsContext* tls = nullptr;  // Of the clients' listeners.
 };
 
 // Serves until SIGTERM or SIGINT, or only checks. Gives the exit status.

@@ -5,7 +5,9 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
+#include "cli/log_flags.h"
 #include "cli/registry_copy.h"
 #include "cli/server.h"
 #include "http/server.h"
@@ -17,6 +19,8 @@ namespace {
 struct Flags {
   std::string listen = "127.0.0.1:7379";
   std::string data = "ringshift-registry.db";
+  LogFlags log;
+  AdminFlags admin;
 };
 
 void serve(const Flags& flags) {
@@ -26,7 +30,12 @@ void serve(const Flags& flags) {
     report("--listen: " + address.error().message);
     throw CLI::RuntimeError(kBadUsage);
   }
-  log_to_stderr(base::LogLevel::info);
+  flags.log.apply();
+  auto admin = flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    throw CLI::RuntimeError(kFailed);
+  }
   auto server = registry::Server::start({address->host, address->port, flags.data});
   if (!server) {
     report(server.error().message);
@@ -35,7 +44,13 @@ void serve(const Flags& flags) {
   const std::string host =
       address->host.find(':') == std::string::npos ? address->host : "[" + address->host + "]";
   announce("registry", fmt::format("{}:{}", host, (*server)->port()));
+  if (*admin != nullptr) {
+    (*admin)->collect([&registry = **server](telemetry::Exposition& page) { registry.collect(page); });
+    (*admin)->ready_if([] { return Status{}; });
+  }
+  announce_admin(admin->get());
   static_cast<void>(signals.wait());
+  admin->reset();  // Before what it shows.
 }
 
 }  // namespace
@@ -50,6 +65,8 @@ void add_registry(CLI::App& app) {
   command->add_option("--data", flags->data, "The SQLite file; created when absent")
       ->envname("RINGSHIFT_REGISTRY_DATA")
       ->capture_default_str();
+  flags->log.add_to(*command);
+  flags->admin.add_to(*command, "none");
   command->footer(
       "Examples:\n"
       "  ringshift registry --data /var/lib/ringshift/registry.db\n"

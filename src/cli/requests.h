@@ -1,23 +1,16 @@
-// Asking the controller: write the `request` key, wait for the answer in `status`.
+// Who asks the controller, and the asking itself (resize/ask.h) by its short names.
 #pragma once
-#include <chrono>
+#include <string>
 
-#include "coord/coordinator.h"
-#include "coord/keys.h"
-#include "resize/status.h"
+#include "resize/ask.h"
 
 namespace ringshift::cli {
 
-inline constexpr std::chrono::seconds kControllerAnswer{30};  // How long a command waits for the controller.
+using resize::ask_controller;
+using resize::kControllerAnswer;
+using resize::read_status;
 
 // "ann@host", for the log.
 [[nodiscard]] std::string who_asks();
-
-// The controller's answer; `retryable` when none came in time. Only one request may be outstanding.
-[[nodiscard]] Status ask_controller(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
-                                    resize::Request request, std::chrono::milliseconds patience);
-
-[[nodiscard]] Result<resize::ResizeStatus> read_status(coord::Coordinator& coordinator,
-                                                       const coord::ClusterKeys& keys);
 
 }  // namespace ringshift::cli

@@ -12,7 +12,6 @@
 #include "cli/cli.h"
 #include "cli/registry_flags.h"
 #include "cli/requests.h"
-#include "resize/controls.h"
 
 namespace ringshift::cli {
 
@@ -32,7 +31,6 @@ using resize::Request;
 using resize::ResizeStatus;
 
 constexpr std::chrono::milliseconds kLostAnswer{30000};
-constexpr std::chrono::minutes kMeasureAnswer{30};
 
 void add_budget(CLI::App& command, MoreResizeFlags& flags) {
   flags.budget_option = command.add_option(
@@ -99,34 +97,14 @@ std::shared_ptr<MoreResizeFlags> add_more_start_options(CLI::App& start) {
   return flags;
 }
 
-std::string complete_start(const MoreResizeFlags& flags, Request& request) {
-  if (!flags.lost.empty() && flags.budget_option->count() == 0) {
-    return "--lost: its keys become misses, and their clients ask the origin: say how many misses a second "
-           "it "
-           "bears by --origin-budget N (0: as fast as it goes)";
-  }
-  if (flags.lost.empty() && flags.origin_budget != 0) return "--origin-budget goes with --lost";
-  const bool expire = flags.mode == "expire";
-  if (!expire && (flags.drop || flags.move_rest)) return "--drop and --move-rest go with --mode expire";
-  const auto deadline = resize::parse_duration(flags.deadline);
-  if (!deadline) return "--deadline: " + deadline.error().message;
-  if (*deadline < std::chrono::seconds(1)) return "--deadline: at least 1s";
-  request.lost = flags.lost;
-  request.origin_budget = flags.origin_budget;
-  request.expire = expire;
-  request.rest = flags.drop ? "drop" : flags.move_rest ? "move" : "";
-  request.deadline_seconds =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(*deadline).count());
-  request.big_keys = flags.big_keys;
-  request.verify = flags.verify;
-  return "";
-}
-
-std::chrono::milliseconds answer_patience(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
-                                          const Request& request, std::chrono::milliseconds usual) {
-  if (!request.expire) return usual;
-  const auto leader = coordinator.get(keys.controller());
-  return leader && *leader ? std::chrono::milliseconds(kMeasureAnswer) : usual;
+void complete_start(const MoreResizeFlags& flags, resize::StartWords& words) {
+  words.lost = flags.lost;
+  if (flags.budget_option->count() != 0) words.origin_budget = flags.origin_budget;
+  words.mode = flags.mode;
+  words.rest = flags.drop ? "drop" : flags.move_rest ? "move" : "";
+  words.deadline = flags.deadline;
+  words.big_keys = flags.big_keys;
+  words.verify = flags.verify;
 }
 
 void add_more_notes(const ResizeStatus& status, std::vector<std::string>& lines) {

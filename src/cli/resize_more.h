@@ -1,14 +1,11 @@
 // Options of `ringshift resize start` for members that are lost, keys that run out instead of being moved,
 // big keys and checked copies; and the command `ringshift resize lost`.
 #pragma once
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "coord/coordinator.h"
-#include "coord/keys.h"
-#include "resize/status.h"
+#include "resize/ask.h"
 
 namespace CLI {
 class App;
@@ -20,13 +17,8 @@ struct MoreResizeFlags;
 
 // Adds --lost, --origin-budget, --mode, --move-rest, --drop, --deadline, --big-keys and --verify to `start`.
 [[nodiscard]] std::shared_ptr<MoreResizeFlags> add_more_start_options(CLI::App& start);
-// Puts them into the request; "" or what is wrong with them.
-[[nodiscard]] std::string complete_start(const MoreResizeFlags& flags, resize::Request& request);
-// How long the controller may take to answer: it counts the keys first in --mode expire.
-[[nodiscard]] std::chrono::milliseconds answer_patience(coord::Coordinator& coordinator,
-                                                        const coord::ClusterKeys& keys,
-                                                        const resize::Request& request,
-                                                        std::chrono::milliseconds usual);
+// Puts them into the words of a start.
+void complete_start(const MoreResizeFlags& flags, resize::StartWords& words);
 // What `resize status` says of them.
 void add_more_notes(const resize::ResizeStatus& status, std::vector<std::string>& lines);
 

@@ -8,14 +8,11 @@
 
 #include "cli/cli.h"
 #include "cli/ending.h"
-#include "cli/plan_figures.h"
+#include "cli/plan_report.h"
 #include "cli/requests.h"
 #include "cli/resize_watch.h"
 #include "cli/size_flag.h"
 #include "cli/topology_registry.h"
-#include "plan/edit.h"
-#include "resize/controls.h"
-#include "resize/phases.h"
 
 namespace ringshift::cli {
 namespace {
@@ -24,34 +21,22 @@ using resize::Request;
 
 // What can be known to be wrong before anybody is asked.
 Request request_from_flags(const StartFlags& flags) {
-  Request request;
-  request.action = Request::Action::start;
-  if (!flags.steps.empty()) {
-    if (const Status steps = resize::check_steps(flags.steps); !steps)
-      end_command(kBadUsage, steps.error().message);
-  }
-  request.steps = flags.steps;
-  if (!flags.soak.empty()) {
-    const auto soak = resize::parse_duration(flags.soak);
-    if (!soak) end_command(kBadUsage, "--soak: " + soak.error().message);
-    request.soak = *soak;
-  }
-  const auto window = resize::make_window(flags.at, flags.until, resize::unix_now());
-  if (!window) end_command(kBadUsage, "--" + window.error().message);
-  const auto conditions = resize::parse_conditions(flags.abort_if);
-  if (!conditions) end_command(kBadUsage, "--" + conditions.error().message);
-  request.at = flags.at;
-  request.until = flags.until;
-  request.abort_if = flags.abort_if;
-  request.keys_per_second = flags.rate;
-  request.bytes_per_second = flags.byte_rate;
-  request.allow_foreign = flags.allow_foreign;
-  request.force = flags.force;
-  request.replace = flags.replace;
-  request.by = who_asks();
-  if (const std::string wrong = complete_start(*flags.more, request); !wrong.empty())
-    end_command(kBadUsage, wrong);
-  return request;
+  resize::StartWords words;
+  words.steps = flags.steps;
+  words.soak = flags.soak;
+  words.at = flags.at;
+  words.until = flags.until;
+  words.abort_if = flags.abort_if;
+  words.keys_per_second = flags.rate;
+  words.bytes_per_second = flags.byte_rate;
+  words.allow_foreign = flags.allow_foreign;
+  words.force = flags.force;
+  words.replace = flags.replace;
+  complete_start(*flags.more, words);
+  Result<Request> request = resize::start_request(words);
+  if (!request) end_command(kBadUsage, "--" + request.error().message);
+  request->by = who_asks();
+  return *std::move(request);
 }
 
 void refuse_without_an_answer(const StartFlags& flags) {
@@ -99,35 +84,22 @@ void judge_what_runs(const StartFlags& flags, const topology::Topology& now) {
 
 // Prints it; with `quietly` only looks whether there is one.
 Status show_plan(const StartFlags& flags, const topology::Spec& from, const topology::Spec& written) {
-  const Result<topology::Spec> to = plan::successor(from, written);
-  if (!to) return std::unexpected(to.error());
-  GivenFigures given;
+  resize::GivenFigures given;
   given.steps = flags.steps;
   if (flags.rate != 0) given.rate = flags.rate;
   if (flags.byte_rate != 0) given.rate_bytes = flags.byte_rate;
-  std::optional<LiveFigures> live;
-  std::string why_not;
-  if (const auto access = flags.members.open(); !access) {
-    return std::unexpected(access.error());
-  } else if (from.protocol == topology::Protocol::redis) {
-    Result<LiveFigures> seen = glance(from, *to, *access);
-    if (seen) live = std::move(*seen);
-    if (!seen) why_not = seen.error().message;
-  }
-  // A resize moves at the new spec's limits, unless a rate is given.
-  topology::Spec limited = from;
-  limited.limits = to->limits;
-  PlanBasis basis = plan_basis(limited, *to, given, live);
-  const Result<plan::Forecast> out = plan::forecast(basis.in);
-  if (!out) return std::unexpected(out.error());
-  const PlanReport report{basis.in, *out, std::move(basis.figures), *to != written};
+  const auto access = flags.members.open();
+  if (!access) return std::unexpected(access.error());
+  const Result<resize::PlanPreview> plan = resize::preview_plan(from, written, given, true, *access);
+  if (!plan) return std::unexpected(plan.error());
   if (flags.json) {
-    print_plan_json(report);
-  } else if (live) {
-    print_plan(report);
+    print_plan_json(plan->report());
+  } else if (plan->live) {
+    print_plan(plan->report());
   } else {
-    print_plan_shares(report);
-    fmt::print("\nThe members were not asked for their keys{}{}\n", why_not.empty() ? "." : ": ", why_not);
+    print_plan_shares(plan->report());
+    fmt::print("\nThe members were not asked for their keys{}{}\n", plan->why_not.empty() ? "." : ": ",
+               plan->why_not);
   }
   std::fflush(stdout);
   return {};
@@ -213,7 +185,7 @@ void start_resize(const StartFlags& flags, const MakeTarget& make_target) {
   if (!flags.yes && !confirmed()) end_command(kFailed, "nothing was started");
   request.spec = target;
   const coord::ClusterKeys keys = flags.registry.keys();
-  const auto patience = answer_patience(*coordinator, keys, request, kControllerAnswer);
+  const auto patience = resize::answer_patience(*coordinator, keys, request, kControllerAnswer);
   const Status answer = ask_controller(*coordinator, keys, std::move(request), patience);
   if (!answer) end_command(kFailed, answer.error().message);
   const std::string replaced = stored.topology.resize ? stored.topology.resize->id : "";

@@ -134,7 +134,7 @@ std::string describe(const ResizeStatus& s) {
                                     : fmt::format("  waits: {} until {}", s.waiting, s.waiting_until);
   line += fmt::format("  longest hold {:.1f} ms  fences {}\n", s.hold_ms_max, s.fences);
   for (const auto& pair : s.pairs)
-    line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
+    if (pair.moved != 0) line += fmt::format("  {} -> {}: {} keys\n", pair.from, pair.to, pair.moved);
   for (const auto& key : s.big_keys) line += fmt::format("  big key: {}\n", key);
   std::vector<std::string> notes;
   add_notes(s, notes);

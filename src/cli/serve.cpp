@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/admin_api.h"
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/client_flags.h"
 #include "cli/deployment.h"
+#include "cli/log_flags.h"
 #include "cli/server.h"
 #include "cli/spec_file.h"
 #include "cli/tls_flags.h"
@@ -21,11 +24,13 @@ struct Flags {
   std::string spec;
   ListenFlags listen;
   MemberFlags members;
-  bool verbose = false;
+  LogFlags log;
+  AdminFlags admin;
+  AdminApiFlags api;
 };
 
 int run_serve(Flags& flags) {
-  log_to_stderr(flags.verbose ? base::LogLevel::debug : base::LogLevel::info);
+  flags.log.apply();
   const auto spec = read_spec(flags.spec);
   if (!spec) {
     report(spec.error().message);
@@ -51,6 +56,16 @@ int run_serve(Flags& flags) {
   flags.options.proxy.member_access = *access;
   flags.options.proxy_listen = flags.options.proxy.listen;
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
+  auto admin = flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
+  auto tokens = flags.api.open(flags.admin.wanted() ? flags.options.data_dir : "");
+  if (!tokens) {
+    report(tokens.error().message);
+    return kFailed;
+  }
   const auto deployment = Deployment::start(flags.options, *spec);
   if (!deployment) {
     report(deployment.error().message);
@@ -58,7 +73,13 @@ int run_serve(Flags& flags) {
   }
   announce("registry", (*deployment)->registry_url());
   announce_listeners("proxy", (*deployment)->listening());
+  (*deployment)->show(admin->get());
+  show_certificates(admin->get(), tls->get(), access->get());
+  (*deployment)->show_api(admin->get(), "serve", *std::move(tokens));
+  announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("serve", tls->get(), access->get());
+  (*deployment)->end_actions();
+  admin->reset();  // Before what it shows.
   return kDone;
 }
 
@@ -87,8 +108,10 @@ void add_serve(CLI::App& app) {
   command->add_option("--threads", options.proxy_threads, "The proxy's worker threads; 0: one for each core")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
+  flags->admin.add_to(*command, kAdminDefault);
+  flags->api.add_to(*command, "DATA/admin.token, made at the first start");
   add_client_flags(*command, options.proxy);
-  command->add_flag("--verbose", flags->verbose, "Log more");
+  flags->log.add_to(*command);
   command->footer(
       "Examples:\n"
       "  ringshift serve --spec four.yaml --data /var/lib/ringshift\n"

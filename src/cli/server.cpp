@@ -8,8 +8,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/line_writer.h"
 
@@ -57,11 +59,32 @@ class QueueSink final : public spdlog::sinks::base_sink<spdlog::details::null_mu
 
 base::LineWriter* standard_error = nullptr;
 
+// A line of JSON: time, level, message, then the line's own fields. What is no UTF-8 is replaced.
+std::string json_line(base::LogLevel level, std::string_view line, std::span<const base::LogField> fields) {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  nlohmann::ordered_json out;
+  out["time"] =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                  utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, now.time_since_epoch().count() % 1000);
+  out["level"] =
+      level == base::LogLevel::warning ? "warning" : spdlog::level::to_string_view(level_of(level)).data();
+  out["message"] = line;
+  for (const base::LogField& field : fields) {
+    auto& value = out[std::string(field.name)];
+    if (!field.is_text) value = nlohmann::ordered_json::parse(field.value, nullptr, false);
+    if (field.is_text || value.is_discarded()) value = field.value;  // Infinity is no number in JSON.
+  }
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 void flush_the_log() { (void)standard_error->flush(base::LineWriter::kFlushAtEnd); }
 
 }  // namespace
 
-void log_to_stderr(base::LogLevel level) {
+void log_to_stderr(base::LogLevel level, LogFormat format) {
   if (standard_error == nullptr) {
     standard_error = new base::LineWriter(STDERR_FILENO);  // Never destroyed: threads may log to the end.
     (void)std::atexit(flush_the_log);
@@ -71,12 +94,20 @@ void log_to_stderr(base::LogLevel level) {
       before();
     });
   }
+  if (format == LogFormat::json) {
+    base::set_log_sink(
+        level, [](base::LogLevel line_level, std::string_view line, std::span<const base::LogField> fields) {
+          standard_error->write(json_line(line_level, line, fields));
+        });
+    return;
+  }
   auto logger = std::make_shared<spdlog::logger>("ringshift", std::make_shared<QueueSink>(*standard_error));
   logger->set_level(spdlog::level::trace);  // base::log has its own level.
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-  base::set_log_sink(level, [logger](base::LogLevel line_level, std::string_view line) {
-    logger->log(level_of(line_level), line);
-  });
+  base::set_log_sink(
+      level, [logger](base::LogLevel line_level, std::string_view line, std::span<const base::LogField>) {
+        logger->log(level_of(line_level), line);
+      });
 }
 
 Signals::Signals(std::initializer_list<int> signals) : signals_(signals) {

@@ -13,7 +13,8 @@ namespace ringshift::cli {
 // Installs the sink of base::log: lines are written by a thread of their own, since nobody may wait for who
 // reads them (base/line_writer.h). What is queued at the end is written within a second. Call before threads
 // start.
-void log_to_stderr(base::LogLevel level);
+enum class LogFormat { text, json };
+void log_to_stderr(base::LogLevel level, LogFormat format = LogFormat::text);
 
 // Blocks signals in this thread and in all that it starts later, so that wait() gets them.
 // SIGPIPE is ignored: a peer that is gone shows as an error of the write.

@@ -8,9 +8,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "base/encoding.h"
 #include "cli/cli.h"
-#include "cli/topology_changes.h"
+#include "coord/topology_changes.h"
 
 namespace ringshift::cli {
 namespace {
@@ -89,7 +88,8 @@ void get(const Flags& flags) {
   }
 }
 
-// The controller keeps a copy of each topology at history/<revision>, 20 digits.
+// The controller writes a copy of each topology with it, under history/: the revision of both is that of the
+// write.
 void history(const Flags& flags) {
   const auto coordinator = or_give_up(flags.registry.connect());
   const coord::ClusterKeys keys = flags.registry.keys();
@@ -98,10 +98,8 @@ void history(const Flags& flags) {
   if (range.kvs.empty() && !flags.json) fmt::print("cluster {} has no history yet\n", flags.registry.cluster);
   for (std::size_t i = first; i < range.kvs.size(); ++i) {
     const coord::KeyValue& kv = range.kvs[i];
-    const std::string entry = kv.key.substr(keys.history().size());
-    auto stored = parse_stored(kv);
-    if (stored)
-      stored->version.revision = base::parse_u64(entry).value_or(0);  // The original's, not the copy's.
+    const std::string entry = fmt::format("{:020}", kv.mod_revision);
+    const auto stored = parse_stored(kv);
     if (flags.json) {
       json value = stored ? to_value(*stored) : json::parse(kv.value, nullptr, false);
       if (value.is_discarded()) value = kv.value;
@@ -141,7 +139,7 @@ class Printer final : public coord::Watcher {
     const Result<StoredTopology> stored = parse_stored(kv);
     if (!stored) return report(stored.error().message);
     const std::vector<std::string> news =
-        last_ ? topology_changes(*last_, stored->topology) : std::vector<std::string>{};
+        last_ ? coord::topology_changes(*last_, stored->topology) : std::vector<std::string>{};
     last_ = stored->topology;
     if (json_) {
       json value = to_value(*stored);
@@ -189,27 +187,6 @@ void add(CLI::App& topology, const char* command_name, const char* what, const c
 }
 
 }  // namespace
-
-Result<StoredTopology> parse_stored(const coord::KeyValue& kv) {
-  Result<topology::Topology> parsed = topology::parse_topology(kv.value, kv.key);
-  if (!parsed) return std::unexpected(std::move(parsed.error()));
-  return StoredTopology{*std::move(parsed),
-                        {coord::kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)},
-                        kv.mod_revision};
-}
-
-Result<std::optional<StoredTopology>> read_topology(coord::Coordinator& coordinator,
-                                                    const coord::ClusterKeys& keys) {
-  const Result<coord::Range> range = coordinator.list(keys.topology());
-  if (!range) return std::unexpected(range.error());
-  for (const coord::KeyValue& kv : range->kvs) {
-    if (kv.key != keys.topology()) continue;
-    Result<StoredTopology> stored = parse_stored(kv);
-    if (!stored) return std::unexpected(std::move(stored.error()));
-    return *std::move(stored);
-  }
-  return std::nullopt;
-}
 
 std::string summary(const StoredTopology& stored) {
   const topology::Topology& t = stored.topology;

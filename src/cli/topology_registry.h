@@ -1,13 +1,9 @@
 // The parts of `ringshift topology` that speak to a registry: apply, get, history, watch.
 #pragma once
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "cli/registry_flags.h"
-#include "coord/coordinator.h"
-#include "coord/keys.h"
-#include "ringshift/topology.h"
+#include "coord/stored_topology.h"
 
 namespace CLI {
 class App;
@@ -18,17 +14,9 @@ namespace ringshift::cli {
 void add_topology_registry(CLI::App& topology);  // apply, get, history, watch
 void add_topology_apply(CLI::App& topology);     // Part of the above.
 
-// What routers obey, as it stands in the registry.
-struct StoredTopology {
-  topology::Topology topology;
-  topology::Version version;
-  coord::Revision revision = 0;
-};
-// nullopt: the cluster has none yet.
-[[nodiscard]] Result<std::optional<StoredTopology>> read_topology(coord::Coordinator& coordinator,
-                                                                  const coord::ClusterKeys& keys);
-// A range's or an event's topology.
-[[nodiscard]] Result<StoredTopology> parse_stored(const coord::KeyValue& kv);
+using coord::parse_stored;
+using coord::read_topology;
+using coord::StoredTopology;
 
 // "version ..., digest ..., 4 members, resize ... in phase ...": one line for people.
 [[nodiscard]] std::string summary(const StoredTopology& stored);

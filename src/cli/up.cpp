@@ -67,6 +67,13 @@ void add_up(CLI::App& app) {
   up->add_option("--port", options->playground.port, "The proxy's port; another one if it is in use")
       ->check(CLI::Range(1, 65535))
       ->capture_default_str();
+  options->playground.admin_api.add_to(*up, "admin.token in the files of this run");
+  up->add_option(
+        "--admin-listen", options->playground.admin_listen,
+        "Where metrics and health are served over HTTP; another port if it is in use; 'none': nowhere")
+      ->type_name("HOST:PORT|none")
+      ->envname("RINGSHIFT_ADMIN_LISTEN")
+      ->capture_default_str();
   up->add_option("--steady", options->steady_seconds,
                  "Seconds measured before the resize (half of them after it)")
       ->check(CLI::Range(2U, 200U))

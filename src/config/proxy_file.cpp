@@ -35,8 +35,8 @@ class Parser {
 
   Result<ProxyFile> parse(const YamlNode& root) {
     if (fields_.map(root, "the file",
-                    {"listen", "threads", "id", "timeouts", "bounds", "allow_flush", "protected_mode",
-                     "handover", "users", "clusters", "routes", "limits", "tls"})) {
+                    {"listen", "threads", "id", "timeouts", "bounds", "slow_log_ms", "allow_flush",
+                     "protected_mode", "handover", "users", "clusters", "routes", "limits", "tls"})) {
       process(root);
       timeouts(root);
       bounds(root);
@@ -85,6 +85,11 @@ class Parser {
       if (path.empty() || file_.handover->size() > kSocketPathMax) {
         fields_.problem(node->mark, fmt::format("handover: '{}' cannot be a socket's path: 1 to {} bytes",
                                                 *file_.handover, kSocketPathMax));
+      }
+    }
+    if (const YamlNode* node = fields_.find(root, "slow_log_ms")) {
+      if (const auto ms = fields_.whole(*node, "slow_log_ms", 0, kMaxMilliseconds)) {
+        file_.slow_log = std::chrono::milliseconds(*ms);
       }
     }
     if (const YamlNode* node = fields_.find(root, "allow_flush")) {

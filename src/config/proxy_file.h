@@ -32,6 +32,7 @@ struct ProxyFile {
       max_member_queue_bytes;
   std::optional<std::chrono::milliseconds> request_timeout, connect_timeout, hold_timeout, shutdown_grace,
       drain_timeout;
+  std::optional<std::chrono::milliseconds> slow_log;
   std::optional<std::string> id;
   std::optional<std::string> handover;  // A path, as open() takes it.
   std::optional<bool> allow_flush;

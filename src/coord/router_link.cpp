@@ -21,10 +21,30 @@ std::chrono::milliseconds full_jitter(std::chrono::milliseconds upper) {
   return std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(1, upper.count())(random));
 }
 
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
+void log_topology(const Snapshot& snapshot, std::string_view who) {
+  const std::string version = topology::to_string(snapshot.version);
+  const topology::Topology& topology = snapshot.topology();
+  base::log_fields(LogLevel::info,
+                   {{"cluster", topology.spec.cluster},
+                    {"version", version},
+                    {"digest", snapshot.digest},
+                    {"members", snapshot.members().size()},
+                    {"resize", topology.resize ? std::string_view(topology.resize->id) : std::string_view()}},
+                   "{}topology {} digest {}", who, version, snapshot.digest);
+}
+
 RouterLink::RouterLink(Coordinator& coordinator, ClusterKeys keys, Options options)
-    : coordinator_(coordinator), keys_(std::move(keys)), options_(std::move(options)) {}
+    : coordinator_(coordinator),
+      keys_(std::move(keys)),
+      options_(std::move(options)),
+      started_at_(unix_seconds()) {}
 
 Result<std::unique_ptr<RouterLink>> RouterLink::start(Coordinator& coordinator, ClusterKeys keys,
                                                       Options options, std::chrono::milliseconds patience) {
@@ -79,6 +99,7 @@ void RouterLink::applied(Version version) {
   const std::lock_guard lock(mutex_);
   if (version <= applied_) return;
   applied_ = version;
+  applied_at_ = unix_seconds();
   // A newer snapshot may be in the holder already; then the digest follows with its own acknowledgement.
   applied_digest_ = snapshot->version == version ? snapshot->digest : "";
   report_due_ = true;
@@ -110,6 +131,7 @@ void RouterLink::on_disconnected(const Error& why) {
 
 // Compiles and publishes. An unusable topology is refused loudly and the last good one stays.
 Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
+  const auto received = std::chrono::steady_clock::now();
   std::function<void()> published;
   {
     const std::lock_guard lock(mutex_);
@@ -131,15 +153,18 @@ Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
   Result<SnapshotPtr> compiled = parsed ? Snapshot::compile(std::move(*parsed), version, last.get())
                                         : Result<SnapshotPtr>(std::unexpected(parsed.error()));
   if (!compiled) {
-    base::log(LogLevel::error, "topology {} refused, the last one stays: {}", topology::to_string(version),
-              compiled.error().message);
+    base::log_fields(
+        LogLevel::error,
+        {{"key", keys_.topology()}, {"version", topology::to_string(version)}, {"refused", true}},
+        "topology {} refused, the last one stays: {}", topology::to_string(version),
+        compiled.error().message);
     return std::unexpected(compiled.error());
   }
   const SnapshotPtr snapshot = std::move(*compiled);
-  base::log(LogLevel::info, "topology {} digest {}", topology::to_string(version), snapshot->digest);
+  log_topology(*snapshot, "");
   if (holder_ == nullptr) {
-    holder_ = std::make_shared<Holder>(snapshot);
-  } else if (holder_->publish(snapshot) && published) {
+    holder_ = std::make_shared<Holder>(snapshot, received);
+  } else if (holder_->publish(snapshot, received) && published) {
     published();
   }
   return {};
@@ -170,8 +195,7 @@ Status RouterLink::ensure_lease() {
   RouterRecord record;
   {
     const std::lock_guard lock(mutex_);
-    record.revision = static_cast<Revision>(applied_.revision);
-    record.digest = applied_digest_;
+    record = record_of_now();
   }
   const Result<Revision> put = coordinator_.put(keys_.router(options_.router_id), to_json(record), *granted);
   if (!put) {
@@ -181,6 +205,15 @@ Status RouterLink::ensure_lease() {
   lease_ = *granted;
   lease_renewed_ = std::chrono::steady_clock::now();
   return {};
+}
+
+RouterRecord RouterLink::record_of_now() const {
+  RouterRecord record;
+  record.revision = static_cast<Revision>(applied_.revision);
+  record.digest = applied_digest_;
+  record.started_at = started_at_;
+  record.applied_at = applied_at_;
+  return record;
 }
 
 // One round trip as a rule, since a HOLD waits for it: the lease is renewed only when a third of it is gone.
@@ -213,9 +246,7 @@ void RouterLink::work() {
 
 bool RouterLink::report(std::unique_lock<std::mutex>& lock) {
   report_due_ = false;
-  RouterRecord record;
-  record.revision = static_cast<Revision>(applied_.revision);
-  record.digest = applied_digest_;
+  RouterRecord record = record_of_now();
   const auto figures = hooks_.figures;
   lock.unlock();
   if (figures) figures(record);

@@ -28,6 +28,9 @@ namespace ringshift::coord {
 using SnapshotPtr = std::shared_ptr<const topology::Snapshot>;
 using Holder = topology::SnapshotHolder<topology::Snapshot>;
 
+// "topology V digest D" behind `who`, with both, the cluster and its number of members as fields.
+void log_topology(const topology::Snapshot& snapshot, std::string_view who);
+
 class RouterLink final : private Watcher {
  public:
   struct Options {
@@ -70,10 +73,12 @@ class RouterLink final : private Watcher {
   bool report(std::unique_lock<std::mutex>& lock);
   Status ensure_lease();
   Status put_record(const RouterRecord& record);
+  [[nodiscard]] RouterRecord record_of_now() const;  // Without figures. REQUIRES: mutex_ is held.
 
   Coordinator& coordinator_;
   const ClusterKeys keys_;
   const Options options_;
+  const std::int64_t started_at_;  // Unix seconds.
   std::shared_ptr<Holder> holder_;
 
   std::mutex mutex_;
@@ -83,6 +88,7 @@ class RouterLink final : private Watcher {
   bool report_due_ = true;
   topology::Version applied_;
   std::string applied_digest_;
+  std::int64_t applied_at_ = 0;  // Unix seconds.
   std::deque<std::function<void(bool)>> confirmations_;
   Hooks hooks_;
   std::uint64_t cluster_id_ = 0;  // Of the registry that we follow; another one is not obeyed.

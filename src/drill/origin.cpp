@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <mutex>
+#include <optional>
+
 namespace ringshift::drill {
 namespace {
 
@@ -44,12 +47,12 @@ Result<Statement> prepare(sqlite3* database, const char* sql) {
   return Statement(raw);
 }
 
-Status insert_all(sqlite3* database, std::uint64_t objects) {
+Status insert_all(sqlite3* database, std::uint64_t objects, const BodyBytes& bytes) {
   Result<Statement> insert = prepare(database, "INSERT INTO objects(id, version, body) VALUES(?1, 1, ?2)");
   if (!insert) return std::unexpected(insert.error());
   sqlite3_stmt* row = insert->get();
   for (std::uint64_t id = 0; id < objects; ++id) {
-    const std::string body = object_body(id);
+    const std::string body = bytes ? object_body(id, bytes(id)) : object_body(id);
     sqlite3_bind_int64(row, 1, static_cast<sqlite3_int64>(id));
     sqlite3_bind_text(row, 2, body.data(), static_cast<int>(body.size()), SQLITE_STATIC);
     if (sqlite3_step(row) != SQLITE_DONE) return database_error(database, fmt::format("object {}", id));
@@ -58,54 +61,35 @@ Status insert_all(sqlite3* database, std::uint64_t objects) {
   return {};
 }
 
-}  // namespace
+class SqliteOrigin final : public Origin {
+ public:
+  explicit SqliteOrigin(std::string path) : path_(std::move(path)) {}
 
-std::string object_body(std::uint64_t id) {
-  // splitmix64, for letters that differ from object to object.
-  std::uint64_t state = id + 0x9e3779b97f4a7c15ULL;
-  const auto mix = [&state] {
-    std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  };
-  std::string body(kBodyMin + mix() % kBodySpread, ' ');
-  for (char& c : body) c = static_cast<char>('a' + mix() % 26);
-  return body;
-}
+ private:
+  Result<std::unique_ptr<Connection>> connect() override;
 
-std::string cache_value(std::uint64_t id, const Object& object) {
-  return fmt::format("{}:{}:{}", id, object.version, object.body);
-}
-
-struct Origin::Session::Impl {
-  Origin& origin;
-  Database database;
-  Statement get, update;
+  const std::string path_;
+  std::mutex write_mutex_;
 };
 
-Origin::Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Origin::Session::Session(Session&&) noexcept = default;
-Origin::Session::~Session() = default;
+class SqliteConnection final : public Origin::Connection {
+ public:
+  SqliteConnection(Database database, Statement get, Statement update, std::mutex& write_mutex)
+      : database_(std::move(database)),
+        get_(std::move(get)),
+        update_(std::move(update)),
+        write_mutex_(write_mutex) {}
 
-Result<std::unique_ptr<Origin>> Origin::create(const std::string& path, std::uint64_t objects) {
-  Result<Database> database = open(path);
-  if (!database) return std::unexpected(database.error());
-  sqlite3* raw = database->get();
-  if (Status made = execute(
-          raw,
-          "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; BEGIN;"
-          "CREATE TABLE objects(id INTEGER PRIMARY KEY, version INTEGER NOT NULL, body TEXT NOT NULL);");
-      !made) {
-    return std::unexpected(made.error());
-  }
-  if (Status filled = insert_all(raw, objects); !filled) return std::unexpected(filled.error());
-  if (Status done = execute(raw, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"); !done)
-    return std::unexpected(done.error());
-  return std::unique_ptr<Origin>(new Origin(path));
-}
+  Result<Object> get(std::uint64_t id) override;
+  Result<std::uint32_t> update(std::uint64_t id) override;
 
-Result<Origin::Session> Origin::session() {
+ private:
+  Database database_;
+  Statement get_, update_;
+  std::mutex& write_mutex_;
+};
+
+Result<std::unique_ptr<Origin::Connection>> SqliteOrigin::connect() {
   Result<Database> database = open(path_);
   if (!database) return std::unexpected(database.error());
   if (Status set = execute(database->get(), "PRAGMA synchronous=OFF"); !set)
@@ -115,13 +99,12 @@ Result<Origin::Session> Origin::session() {
   Result<Statement> update =
       prepare(database->get(), "UPDATE objects SET version = version + 1 WHERE id = ?1 RETURNING version");
   if (!update) return std::unexpected(update.error());
-  return Session(std::unique_ptr<Session::Impl>(
-      new Session::Impl{*this, std::move(*database), std::move(*get), std::move(*update)}));
+  return std::make_unique<SqliteConnection>(std::move(*database), std::move(*get), std::move(*update),
+                                            write_mutex_);
 }
 
-Result<Object> Origin::Session::get(std::uint64_t id) {
-  impl_->origin.reads_.fetch_add(1, std::memory_order_relaxed);
-  sqlite3_stmt* row = impl_->get.get();
+Result<Object> SqliteConnection::get(std::uint64_t id) {
+  sqlite3_stmt* row = get_.get();
   sqlite3_bind_int64(row, 1, static_cast<sqlite3_int64>(id));
   const int step = sqlite3_step(row);
   Object object;
@@ -133,23 +116,79 @@ Result<Object> Origin::Session::get(std::uint64_t id) {
   sqlite3_reset(row);
   if (step == SQLITE_DONE)
     return fail(ErrorKind::not_found, fmt::format("origin database: no object {}", id));
-  if (step != SQLITE_ROW) return database_error(impl_->database.get(), fmt::format("reading object {}", id));
+  if (step != SQLITE_ROW) return database_error(database_.get(), fmt::format("reading object {}", id));
   return object;
 }
 
-Result<std::uint32_t> Origin::Session::update(std::uint64_t id) {
-  impl_->origin.updates_.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard lock(impl_->origin.write_mutex_);
-  sqlite3_stmt* row = impl_->update.get();
+Result<std::uint32_t> SqliteConnection::update(std::uint64_t id) {
+  const std::lock_guard lock(write_mutex_);
+  sqlite3_stmt* row = update_.get();
   sqlite3_bind_int64(row, 1, static_cast<sqlite3_int64>(id));
   const int first = sqlite3_step(row);
   const auto version = first == SQLITE_ROW ? static_cast<std::uint32_t>(sqlite3_column_int64(row, 0)) : 0U;
   const int last = first == SQLITE_ROW ? sqlite3_step(row) : first;  // The change is committed with DONE.
   sqlite3_reset(row);
-  if (last != SQLITE_DONE)
-    return database_error(impl_->database.get(), fmt::format("updating object {}", id));
+  if (last != SQLITE_DONE) return database_error(database_.get(), fmt::format("updating object {}", id));
   if (version == 0) return fail(ErrorKind::not_found, fmt::format("origin database: no object {}", id));
   return version;
+}
+
+std::string body_of(std::uint64_t id, std::optional<std::size_t> bytes) {
+  // splitmix64, for letters that differ from object to object.
+  std::uint64_t state = id + 0x9e3779b97f4a7c15ULL;
+  const auto mix = [&state] {
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  };
+  const std::size_t usual = kBodyMin + mix() % kBodySpread;
+  std::string body(bytes.value_or(usual), ' ');
+  for (char& c : body) c = static_cast<char>('a' + mix() % 26);
+  return body;
+}
+
+}  // namespace
+
+std::string object_body(std::uint64_t id) { return body_of(id, std::nullopt); }
+std::string object_body(std::uint64_t id, std::size_t bytes) { return body_of(id, bytes); }
+
+std::string cache_value(std::uint64_t id, const Object& object) {
+  return fmt::format("{}:{}:{}", id, object.version, object.body);
+}
+
+Result<Origin::Session> Origin::session() {
+  auto connection = connect();
+  if (!connection) return std::unexpected(connection.error());
+  return Session(*this, std::move(*connection));
+}
+
+Result<Object> Origin::Session::get(std::uint64_t id) {
+  origin_->reads_.fetch_add(1, std::memory_order_relaxed);
+  return connection_->get(id);
+}
+
+Result<std::uint32_t> Origin::Session::update(std::uint64_t id) {
+  origin_->updates_.fetch_add(1, std::memory_order_relaxed);
+  return connection_->update(id);
+}
+
+Result<std::unique_ptr<Origin>> Origin::create(const std::string& path, std::uint64_t objects,
+                                               const BodyBytes& bytes) {
+  Result<Database> database = open(path);
+  if (!database) return std::unexpected(database.error());
+  sqlite3* raw = database->get();
+  if (Status made = execute(
+          raw,
+          "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; BEGIN;"
+          "CREATE TABLE objects(id INTEGER PRIMARY KEY, version INTEGER NOT NULL, body TEXT NOT NULL);");
+      !made) {
+    return std::unexpected(made.error());
+  }
+  if (Status filled = insert_all(raw, objects, bytes); !filled) return std::unexpected(filled.error());
+  if (Status done = execute(raw, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"); !done)
+    return std::unexpected(done.error());
+  return std::make_unique<SqliteOrigin>(path);
 }
 
 }  // namespace ringshift::drill

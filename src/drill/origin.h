@@ -1,16 +1,19 @@
-// The database behind the cache: a real SQLite file with versioned objects, and a count of its queries.
+// The database behind the cache: versioned objects in one table, and a count of its queries.
 //
 // An Origin is shared; each thread works through a Session of its own (a connection with prepared
-// statements). Writers take turns on a mutex, since SQLite has one writer and its own waiting sleeps for
-// milliseconds. Cost: a read about 10 us, an update about 30 us. The file need not survive a crash
-// (synchronous=OFF): it lives as long as the run.
+// statements). Three databases: SQLite in this process (create), and private servers of PostgreSQL and
+// MariaDB (origin_server.h). The data need not survive a crash: it lives as long as the run, and nothing is
+// synchronised to disk.
+//
+// SQLite: writers take turns on a mutex, since it has one writer and its own waiting sleeps for
+// milliseconds. Cost: a read about 10 us, an update about 30 us.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 
 #include "ringshift/error.h"
 
@@ -24,24 +27,38 @@ struct Object {
 // What the application keeps in the cache: "id:version:body".
 [[nodiscard]] std::string cache_value(std::uint64_t id, const Object& object);
 [[nodiscard]] std::string object_body(std::uint64_t id);
+[[nodiscard]] std::string object_body(std::uint64_t id, std::size_t bytes);
+
+// How many bytes an object's body has; none: as object_body(id) has it.
+using BodyBytes = std::function<std::size_t(std::uint64_t id)>;
 
 class Origin {
  public:
-  // Makes the database file at `path` with objects 0 .. objects-1, each at version 1.
-  [[nodiscard]] static Result<std::unique_ptr<Origin>> create(const std::string& path, std::uint64_t objects);
+  // Makes a SQLite file at `path` with objects 0 .. objects-1, each at version 1.
+  [[nodiscard]] static Result<std::unique_ptr<Origin>> create(const std::string& path, std::uint64_t objects,
+                                                              const BodyBytes& bytes = {});
+  virtual ~Origin() = default;
+  Origin(const Origin&) = delete;
+  Origin& operator=(const Origin&) = delete;
+
+  // What a database does for a session.
+  class Connection {
+   public:
+    virtual ~Connection() = default;
+    [[nodiscard]] virtual Result<Object> get(std::uint64_t id) = 0;
+    [[nodiscard]] virtual Result<std::uint32_t> update(std::uint64_t id) = 0;
+  };
 
   class Session {
    public:
-    Session(Session&&) noexcept;
-    ~Session();
+    Session(Origin& origin, std::unique_ptr<Connection> connection)
+        : origin_(&origin), connection_(std::move(connection)) {}
     [[nodiscard]] Result<Object> get(std::uint64_t id);
     [[nodiscard]] Result<std::uint32_t> update(std::uint64_t id);  // Gives the new version.
 
    private:
-    friend class Origin;
-    struct Impl;
-    explicit Session(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    Origin* origin_;
+    std::unique_ptr<Connection> connection_;
   };
   // REQUIRES: the Origin outlives its sessions.
   [[nodiscard]] Result<Session> session();
@@ -49,10 +66,11 @@ class Origin {
   [[nodiscard]] std::uint64_t reads() const noexcept { return reads_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t updates() const noexcept { return updates_.load(std::memory_order_relaxed); }
 
+ protected:
+  Origin() = default;
+  [[nodiscard]] virtual Result<std::unique_ptr<Connection>> connect() = 0;
+
  private:
-  explicit Origin(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
-  std::mutex write_mutex_;
   std::atomic<std::uint64_t> reads_{0}, updates_{0};
 };
 

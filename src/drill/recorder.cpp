@@ -33,6 +33,11 @@ void Histogram::record(base::Duration latency) noexcept {
   bump(counts_[bucket_of(ns)], 1U);
 }
 
+void Histogram::record_shared(base::Duration latency) noexcept {
+  const auto ns = static_cast<std::uint64_t>(std::max<base::Duration::rep>(latency.count(), 0));
+  counts_[bucket_of(ns)].fetch_add(1, std::memory_order_relaxed);
+}
+
 void Histogram::add_to(std::vector<std::uint64_t>& counts) const {
   counts.resize(kBuckets);
   for (std::size_t i = 0; i < kBuckets; ++i) counts[i] += counts_[i].load(std::memory_order_relaxed);

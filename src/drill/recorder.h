@@ -23,10 +23,12 @@ inline constexpr std::size_t kEvents = 7;
 enum class Stage : std::uint8_t { other, before, during, after };
 inline constexpr std::size_t kStages = 4;
 
-// Latencies in buckets of at most 3.2 % width: 32 a power of two. One writer; any reader.
+// Latencies in buckets of at most 3.2 % width: 32 a power of two. One writer, or many with record_shared();
+// any reader.
 class Histogram {
  public:
   void record(base::Duration latency) noexcept;
+  void record_shared(base::Duration latency) noexcept;
   void add_to(std::vector<std::uint64_t>& counts) const;  // Resized as needed.
   // The upper edge of the bucket in which the quantile lies; 0 when nothing was recorded.
   [[nodiscard]] static double quantile_ms(const std::vector<std::uint64_t>& counts, double quantile);

@@ -1,20 +1,17 @@
 #include "drill/redis_fleet.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
+#include "drill/child_process.h"
 #include "drill/client.h"
 
 namespace ringshift::drill {
@@ -45,64 +42,6 @@ std::uint16_t try_bind(std::uint16_t port) {
   return bound ? ntohs(address.sin_port) : 0;
 }
 
-// In the child, between fork and exec: async-signal-safe calls alone.
-[[noreturn]] void become(char* const* arguments, pid_t parent, int error_pipe) {
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::setsid();  // The terminal's Ctrl-C is for us; we end the children in order.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // The parent died before the line above.
-  const int null_fd = ::open("/dev/null", O_RDWR);
-  ::dup2(null_fd, 0);
-  ::dup2(null_fd, 1);
-  ::dup2(null_fd, 2);
-  ::execvp(arguments[0], arguments);
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(error_pipe, &error, sizeof error);
-  ::_exit(127);
-}
-
-// Starts the program; an exec that fails comes back as its errno through a pipe.
-Result<pid_t> spawn(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return fail(ErrorKind::internal, fmt::format("pipe: {}", std::strerror(errno)));
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) become(arguments.data(), parent, ends[1]);
-  ::close(ends[1]);
-  if (pid < 0) {
-    ::close(ends[0]);
-    return fail(ErrorKind::internal, fmt::format("cannot start {}: {}", words[0], std::strerror(errno)));
-  }
-  int error = 0;
-  const ssize_t got = ::read(ends[0], &error, sizeof error);
-  ::close(ends[0]);
-  if (got == static_cast<ssize_t>(sizeof error)) {
-    ::waitpid(pid, nullptr, 0);
-    if (error == ENOENT) {
-      return fail(
-          ErrorKind::not_found,
-          fmt::format("'{}' is not installed: run scripts/setup, or apt-get install redis-server", words[0]));
-    }
-    return fail(ErrorKind::internal, fmt::format("cannot start {}: {}", words[0], std::strerror(error)));
-  }
-  return pid;
-}
-
-std::string last_line(const std::string& file) {
-  std::ifstream in(file);
-  std::string line, last;
-  while (std::getline(in, line)) {
-    if (!line.empty()) last = line;
-  }
-  return last;
-}
-
 enum class Wait { ready, exited, timed_out };
 
 // Ready when the server on `address` answers and is the very process `pid`: on a port lost to somebody else
@@ -123,17 +62,6 @@ Wait wait_ready(const std::string& address, pid_t pid, milliseconds timeout) {
   return Wait::timed_out;
 }
 
-void end_process(pid_t pid, steady_clock::time_point deadline) {
-  while (::waitpid(pid, nullptr, WNOHANG) == 0) {
-    if (steady_clock::now() >= deadline) {
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-      return;
-    }
-    std::this_thread::sleep_for(milliseconds(2));
-  }
-}
-
 }  // namespace
 
 std::uint16_t free_port() { return try_bind(0); }
@@ -145,9 +73,12 @@ Result<RedisNode> RedisFleet::add() {
     const std::uint16_t port = free_port();
     if (port == 0) break;
     const std::string log = fmt::format("{}/redis-{}.log", options_.directory, port);
+    SpawnOptions spawning;
+    spawning.install_hint = "run scripts/setup, or apt-get install redis-server";
     const Result<pid_t> pid = spawn({options_.program, "--port", std::to_string(port), "--bind", "127.0.0.1",
                                      "--save", "", "--appendonly", "no", "--maxmemory", "0", "--daemonize",
-                                     "no", "--dir", options_.directory, "--logfile", log});
+                                     "no", "--dir", options_.directory, "--logfile", log},
+                                    spawning);
     if (!pid) return std::unexpected(pid.error());
     RedisNode node{fmt::format("127.0.0.1:{}", port), port, *pid};
     switch (wait_ready(node.address, *pid, options_.ready_timeout)) {
@@ -155,7 +86,7 @@ Result<RedisNode> RedisFleet::add() {
         nodes_.push_back(node);
         return node;
       case Wait::exited:
-        last_error = last_line(log);
+        last_error = last_line_of(log);
         break;  // Most likely the port; the next one, then.
       case Wait::timed_out:
         end_process(*pid, steady_clock::now());
@@ -168,7 +99,16 @@ Result<RedisNode> RedisFleet::add() {
                                                kPortTries, last_error.empty() ? "nothing" : last_error));
 }
 
+void RedisFleet::kill(std::size_t index) {
+  RedisNode& node = nodes_[index];
+  if (node.pid < 0) return;
+  ::kill(node.pid, SIGKILL);
+  ::waitpid(node.pid, nullptr, 0);
+  node.pid = -1;
+}
+
 void RedisFleet::stop() {
+  std::erase_if(nodes_, [](const RedisNode& node) { return node.pid < 0; });
   for (const RedisNode& node : nodes_) ::kill(node.pid, SIGTERM);
   const auto deadline = steady_clock::now() + kStopTimeout;
   for (const RedisNode& node : nodes_) end_process(node.pid, deadline);

@@ -21,7 +21,7 @@ namespace ringshift::drill {
 struct RedisNode {
   std::string address;  // 127.0.0.1:port
   std::uint16_t port = 0;
-  pid_t pid = -1;
+  pid_t pid = -1;  // -1: it was killed.
 };
 
 struct FleetOptions {
@@ -44,6 +44,8 @@ class RedisFleet {
   // Starts one more and waits until it answers PING. A port that somebody took meanwhile is replaced.
   [[nodiscard]] Result<RedisNode> add();
   [[nodiscard]] std::span<const RedisNode> nodes() const noexcept { return nodes_; }
+  // Ends the index-th at once (SIGKILL), with what it holds.
+  void kill(std::size_t index);
   void stop();
 
  private:

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/encoding.h"
+#include "drill/cached_copy.h"
 
 namespace ringshift::drill {
 namespace {
@@ -20,21 +21,6 @@ constexpr milliseconds kReconnectAfter{50};
 constexpr std::uint64_t kBatchesPerProbe = 4;  // Every so many pipelines carry one probe.
 constexpr std::size_t kPendingPerBatch = 4;
 constexpr std::size_t kMaxPending = 10'000;
-
-struct Cached {
-  std::uint64_t id = 0;
-  std::uint32_t version = 0;
-};
-
-std::optional<Cached> parse_cached(std::string_view text) {
-  const std::size_t first = text.find(':');
-  const std::size_t second = first == std::string_view::npos ? first : text.find(':', first + 1);
-  if (second == std::string_view::npos) return std::nullopt;
-  const auto id = base::parse_u64(text.substr(0, first));
-  const auto version = base::parse_u64(text.substr(first + 1, second - first - 1));
-  if (!id || !version) return std::nullopt;
-  return Cached{*id, static_cast<std::uint32_t>(*version)};
-}
 
 }  // namespace
 
@@ -241,7 +227,7 @@ void Worker::judge_object(std::size_t key, const Value& value) {
                   "answer nil, but a SET was acknowledged and no DEL was sent since");
     return;
   }
-  const std::optional<Cached> cached = parse_cached(value.text);
+  const std::optional<CachedCopy> cached = parse_copy(value.text);
   const Verdict verdict = cached && cached->id == id ? ledger_.hit(key, cached->version) : Verdict::stale;
   if (verdict == Verdict::good) {  // By far the usual case: no text is made for it.
     shared_.checked.fetch_add(1, std::memory_order_relaxed);

@@ -31,14 +31,16 @@ double Zipf::area_inverse(double y) const {
 
 double Zipf::height(double x) const { return std::exp(-s_ * std::log(x)); }
 
+std::optional<std::uint64_t> Zipf::accepted(double unit) const {
+  const double u = area_last_ + unit * (area_first_ - area_last_);
+  const double x = area_inverse(u);
+  const double k = std::clamp(std::floor(x + 0.5), 1.0, n_);
+  if (k - x <= shortcut_ || u >= area(k + 0.5) - height(k)) return static_cast<std::uint64_t>(k) - 1;
+  return std::nullopt;
+}
+
 std::uint64_t Zipf::next() {
-  for (;;) {
-    const double unit = static_cast<double>(random_() >> 11) * 0x1p-53;
-    const double u = area_last_ + unit * (area_first_ - area_last_);
-    const double x = area_inverse(u);
-    const double k = std::clamp(std::floor(x + 0.5), 1.0, n_);
-    if (k - x <= shortcut_ || u >= area(k + 0.5) - height(k)) return static_cast<std::uint64_t>(k) - 1;
-  }
+  return rank([this] { return static_cast<double>(random_() >> 11) * 0x1p-53; });
 }
 
 }  // namespace ringshift::drill

@@ -7,6 +7,8 @@
 #include <event2/keyvalq_struct.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,6 +59,10 @@ const char* reason(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 202:
+      return "Accepted";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -161,17 +167,51 @@ class EvStream final : public Stream {
   std::function<void()> on_closed_, on_drained_;
 };
 
+void send_reply(evhttp_request* request, int status, std::string_view content_type, std::string_view body) {
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+                    std::string(content_type).c_str());
+  evbuffer* buffer = evbuffer_new();
+  evbuffer_add(buffer, body.data(), body.size());
+  evhttp_send_reply(request, status, reason(status), buffer);
+  evbuffer_free(buffer);
+}
+
+// Invariant: as EvStream's.
+class EvDeferred final : public Deferred {
+ public:
+  explicit EvDeferred(evhttp_request* request) : request_(request) {
+    evhttp_connection_set_closecb(evhttp_request_get_connection(request), &EvDeferred::closed_by_peer, this);
+  }
+  ~EvDeferred() override { reply(500, "text/plain; charset=utf-8", "no answer\n"); }
+  EvDeferred(const EvDeferred&) = delete;
+  EvDeferred& operator=(const EvDeferred&) = delete;
+
+  void add_header(const std::string& name, const std::string& value) override {
+    if (request_ == nullptr) return;
+    evhttp_add_header(evhttp_request_get_output_headers(request_), name.c_str(), value.c_str());
+  }
+  void reply(int status, std::string_view content_type, std::string_view body) override {
+    if (request_ == nullptr) return;
+    evhttp_connection_set_closecb(evhttp_request_get_connection(request_), nullptr, nullptr);
+    send_reply(std::exchange(request_, nullptr), status, content_type, body);
+  }
+
+ private:
+  static void closed_by_peer(evhttp_connection*, void* self) {
+    evhttp_request* request = std::exchange(static_cast<EvDeferred*>(self)->request_, nullptr);
+    if (request != nullptr && evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
+  }
+
+  evhttp_request* request_;
+};
+
 class EvExchange final : public Exchange {
  public:
   EvExchange(evhttp_request* request, std::chrono::seconds write_timeout)
       : request_(request), write_timeout_(write_timeout) {}
 
   void reply(int status, std::string_view content_type, std::string_view body) override {
-    add_header("Content-Type", std::string(content_type));
-    evbuffer* buffer = evbuffer_new();
-    evbuffer_add(buffer, body.data(), body.size());
-    evhttp_send_reply(std::exchange(request_, nullptr), status, reason(status), buffer);
-    evbuffer_free(buffer);
+    send_reply(std::exchange(request_, nullptr), status, content_type, body);
   }
   void add_header(const std::string& name, const std::string& value) override {
     evhttp_add_header(evhttp_request_get_output_headers(request_), name.c_str(), value.c_str());
@@ -180,6 +220,9 @@ class EvExchange final : public Exchange {
     add_header("Content-Type", std::string(content_type));
     add_header("Connection", "close");  // The connection's timeouts are the stream's; it serves nothing else.
     return std::make_unique<EvStream>(std::exchange(request_, nullptr), write_timeout_);
+  }
+  std::unique_ptr<Deferred> defer() override {
+    return std::make_unique<EvDeferred>(std::exchange(request_, nullptr));
   }
   [[nodiscard]] bool answered() const { return request_ == nullptr; }
 
@@ -205,19 +248,22 @@ Result<int> listen_on(const ServerOptions& options) {
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
   if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // Accepted sockets inherit it. Without it the second of two events of a stream waits for the first one's
+  // acknowledgement, which the kernel of a client that only reads puts off for 40 ms: so long was each HOLD.
+  if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const bool bound = fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, kBacklog) == 0;
   const int error = errno;
   freeaddrinfo(found);
   if (bound) return fd;
   if (fd >= 0) close(fd);
-  std::string fix = "name another address with --listen";
+  std::string fix = "name another address with " + options.flag;
   if (error == EADDRINUSE) {
     fix = fmt::format(
         "another process has this port: stop it ('ss -ltnp sport = :{}' names it), or choose another one "
-        "with --listen ({}:0 takes any free port)",
-        options.port, options.host);
+        "with {} ({}:0 takes any free port)",
+        options.port, options.flag, options.host);
   } else if (error == EACCES) {
-    fix = "ports below 1024 need privileges: choose a higher one with --listen";
+    fix = "ports below 1024 need privileges: choose a higher one with " + options.flag;
   }
   return fail(ErrorKind::invalid,
               fmt::format("cannot listen on {}: {}: {}", place, std::strerror(error), fix));

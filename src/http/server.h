@@ -1,10 +1,11 @@
 // An HTTP/1.1 server for the control plane, on one thread of its own.
 //
 // Every handler, stream and timer belongs to that thread; only post(), port() and the destructor may be used
-// from others. A handler answers before it returns, or turns its exchange into a stream that lives on.
+// from others. A handler answers before it returns, or turns its exchange into a stream or a deferred reply,
+// which live on.
 // Bounds: headers, body, what a slow reader leaves unread, an idle connection's life. Streams have no idle
 // timeout (a watch may be silent for days) but one for a reader that takes nothing.
-// A handler that blocks holds up everybody: keep to short work.
+// A handler that blocks holds up everybody: keep to short work, and defer() what takes longer.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -25,6 +26,7 @@ struct ServerOptions {
   std::size_t body_bytes_max = 8U << 20;
   std::chrono::seconds idle_timeout{120};
   std::chrono::seconds write_timeout{30};  // A reader that takes nothing for so long is cut.
+  std::string flag = "--listen";           // What chooses the address, for the messages of start().
 };
 
 struct Request {
@@ -50,12 +52,23 @@ class Stream {
   virtual void on_drained(std::function<void()> callback) = 0;
 };
 
+// A reply that is still to come, from a later task on the server's thread. Destroying it without one says
+// 500.
+class Deferred {
+ public:
+  virtual ~Deferred() = default;
+  virtual void add_header(const std::string& name, const std::string& value) = 0;
+  // Once. Nothing happens when the client is gone.
+  virtual void reply(int status, std::string_view content_type, std::string_view body) = 0;
+};
+
 class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual void reply(int status, std::string_view content_type, std::string_view body) = 0;
   virtual void add_header(const std::string& name, const std::string& value) = 0;  // Before the reply.
   [[nodiscard]] virtual std::unique_ptr<Stream> stream(std::string_view content_type) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Deferred> defer() = 0;
 };
 
 using Handler = std::function<void(const Request&, Exchange&)>;

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include <ctime>
 #include <utility>
 
 namespace ringshift::net {
@@ -126,6 +127,15 @@ Status TlsContext::reload() {
   const std::lock_guard lock(mutex_);
   current_ = std::move(*made);
   return {};
+}
+
+std::optional<std::int64_t> TlsContext::certificate_expires() const {
+  const std::shared_ptr<SSL_CTX> context = current();
+  const X509* certificate = SSL_CTX_get0_certificate(context.get());
+  std::tm end{};
+  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
+    return std::nullopt;
+  return timegm(&end);
 }
 
 }  // namespace ringshift::net

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -41,6 +42,8 @@ class TlsContext {
     const std::lock_guard lock(mutex_);
     return current_;
   }
+  // When our own certificate runs out, in Unix seconds; nullopt when we show none.
+  [[nodiscard]] std::optional<std::int64_t> certificate_expires() const;
   [[nodiscard]] bool is_server() const noexcept { return std::holds_alternative<Server>(files_); }
   // Of a client's context.
   [[nodiscard]] const Client& client_files() const { return std::get<Client>(files_); }

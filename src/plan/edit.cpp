@@ -51,6 +51,7 @@ Result<Spec> edit(const Spec& current, const Edit& edit) {
     const auto member = std::ranges::find(next.members, id, &Member::id);
     if (member == next.members.end()) return no_such_member(current, id);
     next.members.erase(member);
+    if (edit.retire && std::ranges::find(next.retired, id) == next.retired.end()) next.retired.push_back(id);
   }
   if (next.members.empty() && edit.add.empty()) {
     return fail(ErrorKind::invalid, "members: none would be left: a cluster has at least one");

@@ -16,11 +16,12 @@ struct Edit {
   std::vector<topology::Member> add;
   std::vector<std::string> remove;
   std::vector<std::pair<std::string, double>> weights;  // Member id -> its new weight.
+  bool retire = false;  // The ids in `remove` never return: they are put on the spec's `retired` list.
 };
 
 // `current` with the edit done, its placement's state (table, slots, buckets, tokens) carried over. Fails
 // when an id is unknown or exists already, or when what comes out is no valid spec. Whether it may follow
-// `current` is for topology::check_succession to say; ids that were removed are not put on `retired`.
+// `current` is for topology::check_succession to say.
 [[nodiscard]] Result<topology::Spec> edit(const topology::Spec& current, const Edit& edit);
 
 // `next`, which somebody wrote, as it takes the place of `current`: where it brings no state of its placement

@@ -36,7 +36,7 @@ std::size_t timeout_index(const Command& command, const std::vector<std::string>
 
 Blocked::Blocked(Session& session, std::uint64_t number, CommandKeys located, const Command& command,
                  const CommandParser& arguments)
-    : session_(session), number_(number), keys_(std::move(located.keys)) {
+    : session_(session), number_(number), keys_(std::move(located.keys)), traffic_(command.traffic) {
   for (std::size_t i = 0; i < arguments.argument_count(); ++i) arguments_.emplace_back(arguments.argument(i));
   const protocol::resp::Blocks blocks = protocol::resp::blocks(command, arguments);
   timeout_at_ = timeout_index(command, arguments_);
@@ -74,7 +74,7 @@ void Blocked::open(const Destination& where) {
   upstream_ = where.upstream;
   moving_ = false;
   connection_ = upstream_->pool().open_private(where.member, session_.resp(), *this);
-  connection_->send_untimed(command_for_the_time_left(), *this, 0);
+  connection_->send_untimed(command_for_the_time_left(), *this, 0, traffic_);
   asked_ = true;
   if (!forever_) {
     Worker& worker = session_.worker();

@@ -52,6 +52,7 @@ class Blocked final : public Task, private backend::PrivateOwner {
   std::vector<std::string> keys_;
   std::vector<std::string> arguments_;
   std::size_t timeout_at_ = 0;  // Index of the timeout among the arguments; 0: it has none.
+  const backend::Traffic traffic_;
   bool in_milliseconds_ = false;
   bool forever_ = false;
   base::TimePoint until_{};

@@ -42,6 +42,7 @@ constexpr Changeable kChangeable[] = {
     {"latency-monitor-threshold", &Settings::latency_threshold, 0, kMax / 1000},
     {"latency-tracking", &Settings::latency_tracking, 0, 1, Form::yes_no},
     {"maxclients", &Settings::max_clients, 1, 4294967295},
+    {"ringshift-slow-log-ms", &Settings::slow_log_ms, 0, kMaxInt},
     {"ringshift-slow-client-timeout", &Settings::slow_client_timeout, 1, kMaxInt},
     {"ringshift-total-output", &Settings::total_output, 1, kMax, Form::memory},
     {"slowlog-log-slower-than", &Settings::slowlog_slower_than, -1, kMax},

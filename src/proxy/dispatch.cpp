@@ -66,6 +66,7 @@ struct Sent {
   dual.submit({.bytes = std::string(sent.bytes),
                .key = std::string(key),
                .access = access_of(command),
+               .traffic = command.traffic,
                .resp = sent.resp,
                .sink = sent.sink,
                .tag = sent.tag});
@@ -86,7 +87,7 @@ Session::Outcome Session::dispatch() {
   last_command_ = command;
   if (guarded_ && !admitted(*command)) [[unlikely]]
     return Outcome::done;
-  if (worker_.admin().attentive && !look_closer(*command)) [[unlikely]]
+  if (worker_.admin().look_due() && !look_closer(*command)) [[unlikely]]
     return Outcome::not_now;
   if (subscriber_ != nullptr && refused_to_subscriber(*command)) [[unlikely]]
     return Outcome::done;
@@ -210,16 +211,17 @@ Session::Outcome Session::dispatch_transaction(const Command& command) {
 }
 
 void Session::send_block(const Destination& where, std::string_view bytes, std::size_t count,
-                         std::vector<std::string> keys) {
-  const std::uint64_t tag = take_number() * 2;
+                         std::vector<std::string> keys, backend::Traffic traffic) {
+  const std::uint64_t tag = take_number();
   if (where.settled) {
-    where.upstream->pool().at(where.member, resp_).send_block(bytes, count, *this, tag);
+    where.upstream->pool().at(where.member, resp_).send_block(bytes, count, *this, tag, traffic);
     return;
   }
   where.upstream->dual().submit_multi({.bytes = std::string(bytes),
                                        .count = count,
                                        .keys = std::move(keys),
                                        .member = where.upstream->snapshot().members()[where.member].id,
+                                       .traffic = traffic,
                                        .resp = resp_,
                                        .sink = this,
                                        .tag = tag});
@@ -237,7 +239,7 @@ Session::Outcome Session::dispatch_blocking(const Command& command) {
     return Outcome::done;
   }
   if (located.keys.empty()) {  // It is malformed, so it does not wait.
-    send_block(any_member(*reach_), parser_.raw(), 1, {});
+    send_block(any_member(*reach_), parser_.raw(), 1, {}, command.traffic);
     return Outcome::done;
   }
   const std::uint64_t number = take_alone();
@@ -253,7 +255,7 @@ Session::Outcome Session::dispatch_fan_out(const Command& command) {
   using protocol::resp::FanOut;
   switch (command.fan_out) {
     case FanOut::any:
-      send_block(any_member(*reach_), parser_.raw(), 1, {});
+      send_block(any_member(*reach_), parser_.raw(), 1, {}, backend::Traffic::other);
       return Outcome::done;
     case FanOut::scan:
       ScanStep::run(*this, parser_);
@@ -364,7 +366,7 @@ void Session::dispatch_many_keys(const Command& command) {
     return;
   }
   if (&command == kEval || &command == kEvalRo) worker_.scripts().remember(parser_.argument(1), false);
-  send_block(located.where, parser_.raw(), 1, std::move(located.keys));
+  send_block(located.where, parser_.raw(), 1, std::move(located.keys), command.traffic);
 }
 
 // The whole command, which names this one key.
@@ -375,14 +377,14 @@ void Session::send_one(const Command& command, std::string_view key) {
     return;
   }
   const topology::Route route = upstream->snapshot().route(key);
-  const std::uint64_t tag = take_number() * 2 + (&command == kGet ? 1 : 0);
+  const std::uint64_t tag = take_number();
   if (route.state != topology::KeyState::settled || upstream->dual().busy()) [[unlikely]] {
     if (between_members(*upstream, route, key)) {
       submit(upstream->dual(), command, key, {parser_.raw(), resp_, this, tag});
       return;
     }
   }
-  upstream->pool().at(route.member, resp_).send(parser_.raw(), *this, tag);
+  upstream->pool().at(route.member, resp_).send(parser_.raw(), *this, tag, command.traffic);
 }
 
 bool Session::between_members(Upstream& upstream, const topology::Route& route, std::string_view key) {
@@ -447,12 +449,16 @@ void Session::send_parts(const Command& command, std::vector<std::uint32_t> part
   for (std::uint32_t part = 0; part < scratch.size(); ++part) {
     const std::string_view bytes = scratch.command(part, command.name);
     if (scratch[part].member != topology::kNoMember) {
-      scratch[part].upstream->pool().at(scratch[part].member, resp_).send(bytes, split, part);
+      scratch[part]
+          .upstream->pool()
+          .at(scratch[part].member, resp_)
+          .send(bytes, split, part, command.traffic);
       continue;
     }
     scratch[part].upstream->dual().submit({.bytes = std::string(bytes),
                                            .key = std::string(parser_.argument(scratch[part].key)),
                                            .access = access_of(command),
+                                           .traffic = command.traffic,
                                            .resp = resp_,
                                            .sink = &split,
                                            .tag = part});
@@ -469,7 +475,7 @@ Session::Outcome Session::dispatch_local(const Command& command) {
   if (command.local == LocalCommand::reset) {
     muted_ = no_evict_ = false;
     subscriber_.reset();
-    numbered_ = measure_ != nullptr;
+    numbered_ = needs_numbers();
     (void)select_database(0);
     if (transaction_ != nullptr) transaction_->drop();
     transaction_.reset();

@@ -176,9 +176,10 @@ void DualRouter::Impl::finish(MultiOperation& finished, MemberIndex member) {
   MultiCommand& command = operation->command;
   const bool to_send = !operation->outcome && !operation->pulled;
   if (to_send && command.count == 1)
-    pool.at(member, command.resp).send(command.bytes, *command.sink, command.tag);
+    pool.at(member, command.resp).send(command.bytes, *command.sink, command.tag, command.traffic);
   if (to_send && command.count > 1) {
-    pool.at(member, command.resp).send_block(command.bytes, command.count, *command.sink, command.tag);
+    pool.at(member, command.resp)
+        .send_block(command.bytes, command.count, *command.sink, command.tag, command.traffic);
   }
   unpark(*operation);
   waiting_bytes -= operation->bytes;

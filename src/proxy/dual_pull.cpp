@@ -114,6 +114,7 @@ void PullOperation::act_on_claim(std::string_view raw, const Route& route) {
       return send_dump(route);
     case Claim::busy:
       was_busy_ = true;
+      if (transfer::broken(transfer::Fault::exists_on_new_is_enough)) return seal_and_send(route);
       return send_unlink(route);
     case Claim::wait:  // Another's claim.
     case Claim::gate:
@@ -151,12 +152,13 @@ void PullOperation::seal_and_send(const Route& route) {
   }
   final_ = router_.take_front(*queue_);
   const KeyCommand& command = final_->command;
-  if (!(was_busy_ && transfer::broken(transfer::Fault::no_seal_after_busy))) {
+  if (!(was_busy_ && (transfer::broken(transfer::Fault::no_seal_after_busy) ||
+                      transfer::broken(transfer::Fault::exists_on_new_is_enough)))) {
     std::string seal;
     transfer::append_seal(seal, command.key, token_);
     send(route.member, command.resp, seal, attempt_ << kTagBits | kSeal);
   }
-  send(route.member, command.resp, command.bytes, kFinal);
+  send(route.member, command.resp, command.bytes, kFinal, command.traffic);
 }
 
 void PullOperation::lock_sealed(std::string_view raw) {

@@ -4,16 +4,33 @@
 //               and ask there. Another read: `cmd; EXISTS k`, in this order; 1 makes cmd's reply the answer.
 //   NEW first   GET: a value is the answer, for NEW has only what is newest. nil proves nothing: OLD first.
 #include "proxy/dual_router_impl.h"
+#include "transfer/faults.h"
 
 namespace ringshift::proxy {
 
 using backend::Failure;
+using backend::Traffic;
 using protocol::resp::Value;
 using topology::Route;
 
 namespace {
 
 bool is_nil(std::string_view raw) noexcept { return raw == "$-1\r\n" || raw == "_\r\n"; }
+
+// The client's command counts where its answer comes from: with the question that may turn out not to be it,
+// only when it is.
+Traffic if_it_is_the_answer(Traffic traffic) noexcept {
+  switch (traffic) {
+    case Traffic::get:
+      return Traffic::get_if_there;
+    case Traffic::read:
+      return Traffic::read_if_exists;
+    case Traffic::mget:
+      return Traffic::mget_if_exists;
+    default:
+      return Traffic::none;
+  }
+}
 
 }  // namespace
 
@@ -25,7 +42,8 @@ void ReadOperation::start(const Route& route) {
   const bool new_first = command_.command.access == KeyAccess::get && resize &&
                          resize->read_order == topology::ReadOrder::new_first;
   if (new_first) {
-    send(route.member, command_.command.resp, command_.command.bytes, kNewFirst);
+    send(route.member, command_.command.resp, command_.command.bytes, kNewFirst,
+         if_it_is_the_answer(command_.command.traffic));
   } else {
     ask_old(route);
   }
@@ -33,18 +51,20 @@ void ReadOperation::start(const Route& route) {
 
 void ReadOperation::ask_old(const Route& route) {
   const KeyCommand& command = command_.command;
-  send(route.source, command.resp, command.bytes, kOld);
-  if (command.access == KeyAccess::get) return;
+  const Traffic traffic = if_it_is_the_answer(command.traffic);
+  const bool is_get = command.access == KeyAccess::get;
+  send(route.source, command.resp, command.bytes, kOld, is_get ? traffic : Traffic::none);
+  if (is_get) return;
   std::string exists;
   transfer::append_exists(exists, command.key);
-  send(route.source, command.resp, exists, kExists);
+  send(route.source, command.resp, exists, kExists, traffic);
 }
 
 void ReadOperation::handle_reply(std::uint64_t tag, std::string_view raw) {
   if (answered_) return;
   switch (tag) {
     case kNewFirst:
-      if (!is_nil(raw)) return answer(raw);
+      if (!is_nil(raw) || transfer::broken(transfer::Fault::new_first_only)) return answer(raw);
       if (const auto route = valid_route()) return ask_old(*route);
       return absent_on_old();  // The step is over: the command goes back to the queue.
     case kOld:
@@ -89,10 +109,12 @@ void ReadOperation::absent_on_old() {
     return;
   }
   const KeyCommand& command = command_.command;
-  std::string seal;
-  transfer::append_seal(seal, command.key, "");
-  send(route->member, command.resp, seal, kSeal);
-  send(route->member, command.resp, command.bytes, kFinal);
+  if (!transfer::broken(transfer::Fault::read_miss_without_seal)) {
+    std::string seal;
+    transfer::append_seal(seal, command.key, "");
+    send(route->member, command.resp, seal, kSeal);
+  }
+  send(route->member, command.resp, command.bytes, kFinal, command.traffic);
 }
 
 void ReadOperation::answer(std::string_view raw) {

@@ -153,7 +153,7 @@ void DualRouter::Impl::park(KeyQueue& queue) {
 
 void DualRouter::Impl::send_now(topology::MemberIndex member, PendingCommand pending) {
   KeyCommand& command = pending.command;
-  pool.at(member, command.resp).send(command.bytes, *command.sink, command.tag);
+  pool.at(member, command.resp).send(command.bytes, *command.sink, command.tag, command.traffic);
 }
 
 PendingCommand DualRouter::Impl::take_front(KeyQueue& queue) {
@@ -214,9 +214,9 @@ void DualRouter::Impl::on_sweep() {
 }
 
 void Operation::send(topology::MemberIndex member, backend::Resp resp, std::string_view bytes,
-                     std::uint64_t tag) {
+                     std::uint64_t tag, backend::Traffic traffic) {
   ++outstanding_;
-  router_.pool.at(member, resp).send(bytes, *this, tag);
+  router_.pool.at(member, resp).send(bytes, *this, tag, traffic);
 }
 
 std::optional<Route> Operation::valid_route() const {

@@ -36,6 +36,7 @@ struct KeyCommand {
   std::string bytes;  // The whole command, in RESP.
   std::string key;
   KeyAccess access = KeyAccess::write;
+  backend::Traffic traffic = backend::Traffic::none;  // Counts at the member whose reply is the answer.
   backend::Resp resp = backend::Resp::v2;
   backend::ReplySink* sink = nullptr;  // Gets exactly one reply or failure, never from inside submit().
   std::uint64_t tag = 0;
@@ -47,6 +48,7 @@ struct MultiCommand {
   std::size_t count = 1;          // More than one: as Backend::send_block wants them.
   std::vector<std::string> keys;  // All that the commands name; the same one twice is legal.
   std::string member;             // Id of the member to use when there is no key.
+  backend::Traffic traffic = backend::Traffic::none;
   backend::Resp resp = backend::Resp::v2;
   backend::ReplySink* sink = nullptr;  // Gets exactly one reply or failure, never from inside submit_multi().
   std::uint64_t tag = 0;

@@ -149,7 +149,8 @@ class Operation : public backend::ReplySink {
   virtual void handle_failure(std::uint64_t tag, const backend::Failure& failure) = 0;
   [[nodiscard]] virtual bool waits_for_timer() const noexcept { return false; }
 
-  void send(topology::MemberIndex member, backend::Resp resp, std::string_view bytes, std::uint64_t tag);
+  void send(topology::MemberIndex member, backend::Resp resp, std::string_view bytes, std::uint64_t tag,
+            backend::Traffic traffic = backend::Traffic::none);
   // The key's route if this operation's step is still the current one and the key still in DUAL.
   [[nodiscard]] std::optional<topology::Route> valid_route() const;
   void bury_if_done();

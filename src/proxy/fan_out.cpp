@@ -80,7 +80,7 @@ void FanOut::ask_all() {
     for (topology::MemberIndex member = 0; member < members; ++member) {
       const std::uint64_t tag = asked_.size();
       asked_.push_back({upstream, upstream->snapshot().members()[member].id});
-      upstream->pool().at(member, resp_).send(command_, *this, tag);
+      upstream->pool().at(member, resp_).send(command_, *this, tag, backend::Traffic::other);
     }
   }
 }

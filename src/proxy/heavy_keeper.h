@@ -53,6 +53,11 @@ class HeavyKeeper {
     if (estimate > least_ || (estimate != 0 && top_.size() < kKept)) enlist(key, hash, estimate, wanted);
   }
 
+  void clear() {
+    for (auto& row : buckets_) row.fill({});
+    top_.clear();
+    least_ = 0;
+  }
   void age() {
     for (auto& row : buckets_) {
       for (Bucket& bucket : row) bucket.count /= 2;

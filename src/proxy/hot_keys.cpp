@@ -29,6 +29,36 @@ std::vector<HeavyKeeper::Counted> HotKeyBoard::top(std::size_t most) const {
   return out;
 }
 
+HotKeySampler::HotKeySampler(std::shared_ptr<HotKeyBoard> board)
+    : board_(std::move(board)), keeper_(std::random_device{}()) {}
+
+HotKeySampler::~HotKeySampler() { board_->take_down(this); }
+
+void HotKeySampler::every_second(const Seen& seen, base::TimePoint now) {
+  if (began_ == base::TimePoint{}) began_ = now - std::chrono::seconds(1);
+  const std::uint64_t sampled = seen.of_them_sampled - began_with_.of_them_sampled;
+  const double each =
+      sampled == 0 ? 0
+                   : static_cast<double>(seen.commands - began_with_.commands) / static_cast<double>(sampled);
+  std::map<std::string, double> counts;
+  for (const auto& [key, count] : keeper_.top()) counts[key] = static_cast<double>(count) * each;
+  const double part = std::chrono::duration<double>(now - began_) / kWindow;
+  std::map<std::string, double> all = counts;
+  for (const auto& [key, count] : before_) all[key] += count * std::max(0.0, 1 - part);
+  std::vector<HeavyKeeper::Counted> top;
+  for (const auto& [key, count] : all) {
+    if (const auto whole = static_cast<std::uint64_t>(count + 0.5); whole != 0) top.emplace_back(key, whole);
+  }
+  std::ranges::stable_sort(top, std::ranges::greater{}, &HeavyKeeper::Counted::second);
+  if (top.size() > HeavyKeeper::kKept) top.resize(HeavyKeeper::kKept);
+  board_->put_up(this, std::move(top));
+  if (part < 1) return;
+  before_ = std::move(counts);
+  keeper_.clear();
+  began_with_ = seen;
+  began_ = now;
+}
+
 HotKeyCounter::HotKeyCounter(std::shared_ptr<HotKeyBoard> board,
                              std::shared_ptr<const topology::Snapshot> snapshot)
     : board_(std::move(board)), snapshot_(std::move(snapshot)), keeper_(std::random_device{}()) {}

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "proxy/local_commands.h"
+#include "proxy/phase_name.h"
 #include "proxy/replies.h"
 #include "proxy/session.h"
 #include "ringshift_version.h"
@@ -171,19 +172,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string_view phase_of(const topology::Topology& topology) {
-  if (!topology.resize) return "none";
-  switch (topology.resize->phase) {
-    case topology::Phase::prep:
-      return "prep";
-    case topology::Phase::hold:
-      return "hold";
-    case topology::Phase::dual:
-      return "dual";
-  }
-  return "none";
-}
-
 void topology_section(std::string& out, const Session& session, const Known&) {
   line(out, "# Topology");
   for (const auto& upstream : session.worker().upstreams()) {
@@ -192,7 +180,7 @@ void topology_section(std::string& out, const Session& session, const Known&) {
     line(out, "topology_version:{}", to_string(snapshot.version));
     line(out, "topology_digest:{}", snapshot.digest);
     line(out, "members:{}", snapshot.members().size());
-    line(out, "resize_phase:{}", phase_of(snapshot.topology()));
+    line(out, "resize_phase:{}", phase_name(snapshot.topology()));
   }
 }
 

@@ -1,9 +1,8 @@
 // The commands of one client that are being measured: from the wakeup that read a command to the one in which
 // its answer was put out, in its turn. The loop's clock, which is read once a wakeup, is all it costs.
 //
-// Exists while slowlog-log-slower-than, latency-monitor-threshold or latency-tracking ask for it, and, for
-// one command in some, while a resize runs. The worker's thread. Bound: kMaxUnderWay, beyond which the oldest
-// is not measured.
+// Exists while slowlog-log-slower-than, latency-monitor-threshold, latency-tracking or ringshift-slow-log-ms
+// ask for it. The worker's thread. Bound: kMaxUnderWay, beyond which the oldest is not measured.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -24,9 +23,11 @@ class Measure {
   static constexpr std::size_t kMaxArguments = 32;  // That the slow log shows, as in Redis,
   static constexpr std::size_t kMaxText = 128;      // each up to so many bytes.
 
-  // `arguments`: for the slow log; null when only the time is wanted.
+  // `member`: for the log of slow requests; "" when it has none or is not to be logged.
   void begin(std::uint64_t number, base::TimePoint now, const protocol::resp::Command& command,
-             const protocol::resp::CommandParser* arguments);
+             const protocol::resp::CommandParser& arguments, std::string member);
+  // The answer is there, but not its turn. (Else that is when it is put out.)
+  void ready(std::uint64_t number, base::TimePoint now);
   // Those before `head` are answered.
   void settle(Session& session, std::uint64_t head, base::TimePoint now);
   [[nodiscard]] bool empty() const noexcept { return under_way_.empty(); }
@@ -37,7 +38,10 @@ class Measure {
     base::TimePoint since;
     const protocol::resp::Command* command;
     std::vector<std::string> arguments;
+    std::string member;
+    base::TimePoint ready{};
   };
+  static void log_slow(const Session& session, const UnderWay& done, base::TimePoint now);
   std::deque<UnderWay> under_way_;
 };
 

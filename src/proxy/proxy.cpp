@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "net/address.h"
 #include "proxy/hot_keys.h"
+#include "proxy/proxy_impl.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
@@ -52,91 +53,56 @@ std::string bound_address(const std::string& listen) {
 
 }  // namespace
 
-// What the workers said last of members that they are not connected to.
-struct Down {
-  struct OfWorker {
-    bool asked = false;  // And has not answered yet.
-    std::map<std::string, std::string> said;
-  };
-  std::mutex mutex;
-  std::map<std::pair<std::size_t, std::size_t>, OfWorker> of;  // (worker, cluster). Guarded by mutex.
-};
+std::vector<net::Descriptor> Proxy::Impl::inherited(const std::string& listen) const {
+  if (!shared.options.inherited) return {};
+  const auto found = shared.options.inherited->find(bound_address(listen));
+  if (found == shared.options.inherited->end()) return {};
+  return std::exchange(found->second, {});
+}
 
-struct Proxy::Impl {
-  explicit Impl(Options options) : shared(std::move(options)) {}
-  Shared shared;
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::vector<std::thread> threads;
-
-  struct Applied {
-    std::vector<topology::Version> by_worker;
-    topology::Version reported;
-    std::function<void(topology::Version)> callback;
-  };
-  std::mutex applied_mutex;
-  std::vector<Applied> applied;  // Of each cluster. Guarded by applied_mutex.
-
-  const std::shared_ptr<Down> down = std::make_shared<Down>();  // Letters to workers hold it, too.
-
-  // Held while the workers' listeners are looked at from elsewhere; `closing`: they may go at any time.
-  mutable std::mutex listeners_mutex;
-  bool closing = false;
-
-  void close_listeners() {
-    const std::lock_guard lock(listeners_mutex);
-    closing = true;
+Status Proxy::Impl::listen() {
+  std::vector<std::pair<const Options::Listen*, std::vector<net::Descriptor>>> taken_over;
+  for (std::size_t l = 0; l < shared.listening.size(); ++l) {
+    Options::Listen& at = shared.listening[l];
+    std::vector<net::Descriptor>& sockets = taken_over.emplace_back(&at, inherited(at.address)).second;
+    const bool is_unix = at.address.starts_with("unix:");
+    if (sockets.empty()) {
+      if (const Status free = check_port_is_free(at.address); !free) return free;
+    }
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      const bool one_for_all = is_unix && i > 0;
+      const Status listens = i < sockets.size() && !one_for_all
+                                 ? workers[i]->listen_on(at, std::move(sockets[i]))
+                                 : workers[i]->listen(at, one_for_all ? workers[0].get() : nullptr);
+      if (!listens) return listens;
+      // The port that the first one got is the port of all.
+      if (i == 0) at.address = workers[0]->listener(l).address();
+    }
   }
-
-  [[nodiscard]] std::vector<net::Descriptor> inherited(const std::string& listen) const {
-    if (!shared.options.inherited) return {};
-    const auto found = shared.options.inherited->find(bound_address(listen));
-    if (found == shared.options.inherited->end()) return {};
-    return std::exchange(found->second, {});
-  }
-
-  Status listen() {
-    std::vector<std::pair<const Options::Listen*, std::vector<net::Descriptor>>> taken_over;
-    for (std::size_t l = 0; l < shared.listening.size(); ++l) {
-      Options::Listen& at = shared.listening[l];
-      std::vector<net::Descriptor>& sockets = taken_over.emplace_back(&at, inherited(at.address)).second;
-      const bool is_unix = at.address.starts_with("unix:");
-      if (sockets.empty()) {
-        if (const Status free = check_port_is_free(at.address); !free) return free;
-      }
-      for (std::size_t i = 0; i < workers.size(); ++i) {
-        const bool one_for_all = is_unix && i > 0;
-        const Status listens = i < sockets.size() && !one_for_all
-                                   ? workers[i]->listen_on(at, std::move(sockets[i]))
-                                   : workers[i]->listen(at, one_for_all ? workers[0].get() : nullptr);
-        if (!listens) return listens;
-        // The port that the first one got is the port of all.
-        if (i == 0) at.address = workers[0]->listener(l).address();
+  // A predecessor with more threads had more sockets. All accept from them: nobody else would.
+  for (const auto& [at, sockets] : taken_over) {
+    for (const net::Descriptor& socket : sockets) {
+      for (const auto& worker : workers) {
+        if (!socket) break;  // It went to a worker above.
+        if (const Status listens = worker->listen_on(*at, net::duplicate(socket)); !listens) return listens;
       }
     }
-    // A predecessor with more threads had more sockets. All accept from them: nobody else would.
-    for (const auto& [at, sockets] : taken_over) {
-      for (const net::Descriptor& socket : sockets) {
-        for (const auto& worker : workers) {
-          if (!socket) break;  // It went to a worker above.
-          if (const Status listens = worker->listen_on(*at, net::duplicate(socket)); !listens) return listens;
-        }
-      }
-    }
-    shared.address = shared.listening[0].address;
-    return {};
   }
+  shared.address = shared.listening[0].address;
+  return {};
+}
 
-  void worker_applied(std::size_t worker, std::size_t cluster, topology::Version version) {
-    const std::lock_guard lock(applied_mutex);
-    Applied& of = applied[cluster];
-    // A worker's drains may end out of order; the newest counts, since it covers the older ones.
-    of.by_worker[worker] = std::max(of.by_worker[worker], version);
-    const topology::Version lowest = *std::ranges::min_element(of.by_worker);
-    if (lowest <= of.reported) return;
-    of.reported = lowest;
-    if (of.callback) of.callback(lowest);
-  }
-};
+void Proxy::Impl::worker_applied(std::size_t worker, std::size_t cluster, topology::Version version) {
+  const std::lock_guard lock(applied_mutex);
+  AppliedTopology& of = applied[cluster];
+  // A worker's drains may end out of order; the newest counts, since it covers the older ones.
+  of.by_worker[worker] = std::max(of.by_worker[worker], version);
+  const topology::Version lowest = *std::ranges::min_element(of.by_worker);
+  if (lowest <= of.reported) return;
+  of.reported = lowest;
+  note_applied(cluster, lowest);
+  if (of.callback) of.callback(lowest);
+}
 
 namespace {
 
@@ -195,7 +161,11 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   auto impl = std::make_unique<Impl>(std::move(options));
   Impl& self = *impl;
   self.shared.clusters = std::move(clusters);
-  for (ServedCluster& cluster : self.shared.clusters) cluster.hot_keys = std::make_shared<HotKeyBoard>();
+  for (ServedCluster& cluster : self.shared.clusters) {
+    cluster.hot_keys = std::make_shared<HotKeyBoard>();
+    cluster.moving_keys = std::make_shared<HotKeyBoard>();
+    cluster.members = std::make_shared<backend::MemberBoard>();
+  }
   self.shared.rules = std::make_shared<const RulesInForce>(std::move(rules));
   self.shared.address = listening[0].address;
   self.shared.listening = std::move(listening);
@@ -206,10 +176,16 @@ Result<std::unique_ptr<Proxy>> Proxy::start(Options options, std::vector<ServedC
   self.shared.stats = [&self] {
     telemetry::Totals totals{};
     for (const auto& worker : self.workers) worker->counters().add_to(totals);
+    // These are counted where the reply is known to be a member's: see backend/member_counters.h.
+    for (const ServedCluster& cluster : self.shared.clusters) {
+      const backend::MemberSums sums = cluster.members->all();
+      totals[static_cast<std::size_t>(telemetry::Counter::get_hits)] += sums.hits();
+      totals[static_cast<std::size_t>(telemetry::Counter::get_misses)] += sums.misses();
+    }
     return totals;
   };
   self.applied.resize(self.shared.clusters.size());
-  for (Impl::Applied& of : self.applied) of.by_worker.resize(self.shared.options.threads);
+  for (AppliedTopology& of : self.applied) of.by_worker.resize(self.shared.options.threads);
   for (std::size_t i = 0; i < self.shared.options.threads; ++i) {
     self.workers.push_back(std::make_unique<Worker>(i, self.shared));
     self.shared.workers.push_back(self.workers.back().get());
@@ -239,7 +215,7 @@ void Proxy::notify() {
 
 void Proxy::set_on_applied(std::function<void(topology::Version)> callback, std::size_t cluster) {
   const std::lock_guard lock(impl_->applied_mutex);
-  Impl::Applied& of = impl_->applied[cluster];
+  AppliedTopology& of = impl_->applied[cluster];
   of.callback = std::move(callback);
   if (of.callback && of.reported != topology::Version{}) of.callback(of.reported);
 }
@@ -266,15 +242,25 @@ std::map<std::string, std::string> Proxy::members_down(std::size_t cluster) {
   return all;
 }
 
-telemetry::TimesTotals Proxy::sampled_times() const {
-  telemetry::TimesTotals totals{};
-  for (const auto& worker : impl_->workers) worker->admin().sampled.add_to(totals);
-  return totals;
+Proxy::Sampled Proxy::sampled_times() const {
+  Sampled all;
+  for (const auto& worker : impl_->workers) {
+    worker->admin().sampled.add_to(all.times);
+    all.micros += worker->admin().sampled_micros.load(std::memory_order_relaxed);
+  }
+  return all;
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> Proxy::hot_keys(std::size_t cluster,
-                                                                   std::size_t most) const {
+std::map<std::string, backend::MemberSums, std::less<>> Proxy::member_sums(std::size_t cluster) const {
+  return impl_->shared.clusters[cluster].members->members();
+}
+
+Proxy::HotKeys Proxy::hot_keys(std::size_t cluster, std::size_t most) const {
   return impl_->shared.clusters[cluster].hot_keys->top(most);
+}
+
+Proxy::HotKeys Proxy::moving_keys(std::size_t cluster, std::size_t most) const {
+  return impl_->shared.clusters[cluster].moving_keys->top(most);
 }
 
 // A socket counts once, however many workers accept from it.

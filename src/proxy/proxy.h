@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/member_counters.h"
 #include "base/clock.h"
 #include "net/handover.h"
 #include "proxy/routes.h"
@@ -29,6 +30,9 @@ class TlsContext;
 }
 namespace ringshift::backend {
 class MemberAccess;
+}
+namespace ringshift::telemetry {
+class Exposition;
 }
 
 namespace ringshift::proxy {
@@ -63,6 +67,7 @@ struct Options {
   std::chrono::seconds tcp_keepalive{300};  // 0: off.
   std::int64_t slowlog_slower_than = -1;    // Microseconds; negative: nothing is measured.
   std::int64_t slowlog_max_len = 128;
+  std::chrono::milliseconds slow_log{0};  // Requests that took as long are logged; 0: none.
   // Bounds. A client with so many commands without an answer is not read from until it has caught up.
   std::size_t max_in_flight = 1024;
   // Answers that a client has not read. It may write a long pipeline before it reads, so it is read from, and
@@ -85,16 +90,18 @@ class Authority {
   virtual void confirm(std::function<void(bool)> done) = 0;
 };
 
-// One cluster behind the listener.
 class HotKeyBoard;  // proxy/hot_keys.h
 
+// One cluster behind the listener.
 struct ServedCluster {
   using Holder = topology::SnapshotHolder<topology::Snapshot>;
   std::string name;
   std::shared_ptr<Holder> holder;
   // Null: a static cluster, whose members bear no stamp. Must outlive the proxy.
   Authority* authority = nullptr;
-  std::shared_ptr<HotKeyBoard> hot_keys{};  // Ours: start() makes it.
+  // Ours: start() makes them.
+  std::shared_ptr<HotKeyBoard> hot_keys{}, moving_keys{};
+  std::shared_ptr<backend::MemberBoard> members{};
 };
 
 class Proxy {
@@ -137,12 +144,23 @@ class Proxy {
   // workers anew and gives what they said after the call before this one. Any thread; never waits.
   [[nodiscard]] std::map<std::string, std::string> members_down(std::size_t cluster = 0);
   [[nodiscard]] std::size_t max_clients() const noexcept;
-  // How long clients' commands took, of some of those since a resize of any cluster began. Any thread.
-  [[nodiscard]] telemetry::TimesTotals sampled_times() const;
-  // While a resize of that cluster runs: the keys it moves that clients ask for most, and about how often of
-  // late; at most `most`. Any thread.
-  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> hot_keys(std::size_t cluster,
-                                                                            std::size_t most) const;
+  // How long clients' commands took, of a sample of them. Any thread.
+  struct Sampled {
+    telemetry::TimesTotals times{};
+    std::uint64_t micros = 0;  // Of all of them.
+  };
+  [[nodiscard]] Sampled sampled_times() const;
+  // What went to each member of a cluster and what came of it. Any thread.
+  [[nodiscard]] std::map<std::string, backend::MemberSums, std::less<>> member_sums(
+      std::size_t cluster = 0) const;
+  // The keys that clients ask for most, and about how often in the last HotKeySampler::kWindow; at most
+  // `most`. Any thread.
+  using HotKeys = std::vector<std::pair<std::string, std::uint64_t>>;
+  [[nodiscard]] HotKeys hot_keys(std::size_t cluster, std::size_t most) const;
+  // While a resize of that cluster runs: the same of the keys it moves; here the numbers only tell the order.
+  [[nodiscard]] HotKeys moving_keys(std::size_t cluster, std::size_t most) const;
+  // proxy/metrics.cpp: all of the above and more, for Prometheus. Any thread.
+  void collect(telemetry::Exposition& out);
 
   // The sockets that we accept from, as other descriptors; none once drain() or stop() was called. Any
   // thread.
@@ -165,7 +183,9 @@ class Proxy {
   void stop(std::chrono::milliseconds grace);
 
  private:
-  struct Impl;
+  struct Impl;  // proxy/proxy_impl.h
+  void collect_shares(telemetry::Exposition& out, const std::string& cluster, std::size_t index,
+                      const topology::Snapshot& snapshot);
   explicit Proxy(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -54,7 +54,7 @@ void PubsubQuery::start(std::string_view command) {
   std::uint64_t tag = 0;
   for (Upstream* upstream : session_.reach_of_channels().upstreams()) {
     for (topology::MemberIndex i = 0; i < upstream->snapshot().members().size(); ++i) {
-      upstream->pool().at(i, session_.resp()).send(command, *this, tag++);
+      upstream->pool().at(i, session_.resp()).send(command, *this, tag++, backend::Traffic::other);
     }
   }
 }

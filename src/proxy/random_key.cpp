@@ -48,7 +48,9 @@ void RandomKey::start() {
   waiting_ = members_.size();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Upstream& upstream = *members_[i].upstream;
-    upstream.pool().at(upstream.snapshot().index_of(members_[i].id), resp_).send(command, *this, i);
+    upstream.pool()
+        .at(upstream.snapshot().index_of(members_[i].id), resp_)
+        .send(command, *this, i, backend::Traffic::other);
   }
 }
 
@@ -99,7 +101,7 @@ void RandomKey::draw() {
   std::string command;
   protocol::resp::append_command(command, {"EVAL_RO", kDraw, "0"});
   waiting_ = 1;
-  member.upstream->pool().at(index, resp_).send(command, *this, drawn_);
+  member.upstream->pool().at(index, resp_).send(command, *this, drawn_, backend::Traffic::other);
 }
 
 void RandomKey::on_failure(std::uint64_t, const backend::Failure& failure) {

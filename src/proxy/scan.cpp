@@ -107,7 +107,7 @@ bool ScanStep::ask() {
   append_bulk(command, "SCAN");
   append_bulk(command, cursor);
   command += options_;
-  from_->pool().at(target->member, resp_).send(command, *this, 0);
+  from_->pool().at(target->member, resp_).send(command, *this, 0, backend::Traffic::other);
   return true;
 }
 

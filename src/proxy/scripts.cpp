@@ -44,13 +44,16 @@ ScriptCall::ScriptCall(Session& session, std::uint64_t number, std::vector<std::
 
 void ScriptCall::send(const Destination& where, std::string bytes, std::size_t count) {
   if (where.settled) {
-    where.upstream->pool().at(where.member, resp_).send_block(bytes, count, *this, 0);
+    where.upstream->pool()
+        .at(where.member, resp_)
+        .send_block(bytes, count, *this, 0, backend::Traffic::write);
     return;
   }
   where.upstream->dual().submit_multi({.bytes = std::move(bytes),
                                        .count = count,
                                        .keys = keys_,
                                        .member = where.upstream->snapshot().members()[where.member].id,
+                                       .traffic = backend::Traffic::write,
                                        .resp = resp_,
                                        .sink = this,
                                        .tag = 0});

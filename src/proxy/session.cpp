@@ -55,9 +55,6 @@ class SpareTexts {
 };
 thread_local SpareTexts spare_texts;
 
-// Of a whole reply, which ends with CR LF.
-bool is_nil(std::string_view raw) noexcept { return (raw[0] == '$' && raw[1] == '-') || raw[0] == '_'; }
-
 }  // namespace
 
 Session::Session(Worker& worker, int fd, std::uint64_t id, const net::TlsContext* tls)
@@ -244,6 +241,8 @@ void Session::complete(std::uint64_t number, std::string_view text) {
   Slot& waiting = slot(number);
   waiting.ready = true;
   if (!stream_) return;
+  if (measure_ != nullptr) [[unlikely]]
+    measure_->ready(number, worker_.loop().now());
   if (text.size() > kIdleAnswerBytes && waiting.answer.capacity() < text.size()) [[unlikely]]
     spare_texts.take(waiting.answer);
   waiting.answer.clear();
@@ -276,13 +275,9 @@ void Session::advance() {
 
 // In one piece with complete(): each answer comes this way.
 [[gnu::flatten]] void Session::on_reply(std::uint64_t tag, std::string_view raw) {
-  telemetry::Counters& counters = worker_.counters();
-  if (raw[0] == '-') [[unlikely]] {
+  if (raw[0] == '-') [[unlikely]]
     count_member_error(raw);
-  } else if ((tag & 1) != 0) {
-    counters.add(is_nil(raw) ? Counter::get_misses : Counter::get_hits);
-  }
-  complete(tag >> 1, raw);
+  complete(tag, raw);
 }
 
 [[gnu::noinline]] void Session::count_member_error(std::string_view error) {
@@ -292,7 +287,7 @@ void Session::advance() {
 
 void Session::on_failure(std::uint64_t tag, const backend::Failure& failure) {
   count_failure(failure.kind);
-  complete(tag >> 1, failure_reply(failure));
+  complete(tag, failure_reply(failure));
 }
 
 void Session::count_failure(backend::Failure::Kind kind) {
@@ -322,7 +317,7 @@ void Session::end_of_wakeup() {
   last_active_ = worker_.loop().now();
   if (unread() != counted_unread_) [[unlikely]]
     count_unread();
-  if (measure_ != nullptr) [[unlikely]]
+  if (numbered_) [[unlikely]]
     settle_measure();
   if (!stream_) {
     // Marked once more when a task ended as it was cut: then it comes by again in this same wakeup.

@@ -110,7 +110,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void complete(std::uint64_t number, std::string_view text);
   // The next command is these `count`, of which the client gets the last one's answer.
   void send_block(const Destination& where, std::string_view bytes, std::size_t count,
-                  std::vector<std::string> keys);
+                  std::vector<std::string> keys, backend::Traffic traffic);
   void count_failure(backend::Failure::Kind kind);
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] const Worker& worker() const noexcept { return worker_; }
@@ -161,7 +161,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
     mark();
     go_on_pouring();
   }
-  // backend::ReplySink; the tag is number * 2 + (1 for GET).
+  // backend::ReplySink; the tag is the number.
   backend::PieceTaker* on_large_reply(std::uint64_t tag, std::size_t size,
                                       backend::LargeReply& from) override;
   void on_reply(std::uint64_t tag, std::string_view raw) override;
@@ -233,6 +233,11 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   void count_written();
   void count_member_error(std::string_view error);
   void settle_measure();
+  void sample(const protocol::resp::Command& command);
+  [[nodiscard]] std::string member_asked(const protocol::resp::Command& command) const;
+  [[nodiscard]] bool needs_numbers() const noexcept {
+    return muted_ || measure_ != nullptr || sampled_ != kNoNumber;
+  }
   [[nodiscard]] std::size_t unread() const noexcept {
     return (stream_ ? stream_->queued_bytes() : 0) + stored_bytes_;
   }
@@ -263,7 +268,7 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   bool barrier_ = false;     // The next command waits until nothing is in flight.
   bool alone_ = false;       // The command in flight is to be answered before the next is read.
   bool held_ = false;        // The next command waits for CLIENT UNPAUSE.
-  bool numbered_ = false;    // Every answer needs a number: `muted_` or `measure_`.
+  bool numbered_ = false;    // Every answer needs a number: see needs_numbers().
   bool muted_ = false;       // CLIENT REPLY: the answers from mute_from_ to before mute_to_ are dropped.
   bool no_evict_ = false;
   bool blocked_ = false;  // The same for one that may wait long: we go on reading, to see the client leave.
@@ -286,6 +291,9 @@ class Session final : private net::StreamHandler, private backend::ReplySink {
   std::uint64_t stalled_at_ = 0;                           // Bytes written when it stopped to read,
   base::TimePoint stalled_since_{base::TimePoint::max()};  // if it has.
   std::unique_ptr<Measure> measure_;                       // Null unless commands are measured.
+  static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
+  std::uint64_t sampled_ = kNoNumber;  // The command under way whose time is taken for the figures.
+  base::TimePoint sampled_at_{};
   Upload* upload_ = nullptr;                  // A command that is passed on while it comes; its slot owns it.
   std::unique_ptr<Transaction> transaction_;  // Null nearly always.
   std::unique_ptr<Subscriber> subscriber_;    // Null unless it has subscribed.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "proxy/hot_keys.h"
 #include "proxy/replies.h"
 #include "proxy/session.h"
+#include "proxy/upstream.h"
 
 namespace ringshift::proxy {
 
@@ -28,16 +30,51 @@ bool may_change(const Command& command) {
 
 bool Session::look_closer(const Command& command) {
   WorkerAdmin& admin = worker_.admin();
+  admin.arm_look();
   if (admin.pause == PauseMode::all || (admin.pause == PauseMode::write && may_change(command))) {
     held_ = true;
     return false;
   }
-  if (admin.measuring || admin.sample_due()) {
+  if (admin.measuring) {
     if (measure_ == nullptr) measure_ = std::make_unique<Measure>();
     numbered_ = true;
-    measure_->begin(tail_, worker_.loop().now(), command, admin.measuring ? &parser_ : nullptr);
+    const bool to_log = worker_.shared().settings.slow_log_ms.get() > 0;
+    measure_->begin(tail_, worker_.loop().now(), command, parser_, to_log ? member_asked(command) : "");
   }
+  if (!admin.attentive || admin.sample_due()) sample(command);
   return true;
+}
+
+// Where the command's first key is now; "" without one.
+std::string Session::member_asked(const Command& command) const {
+  const auto first = static_cast<std::size_t>(std::max<int>(command.first_key, 0));
+  if (command.key_use == protocol::resp::KeyUse::none || first == 0 || first >= parser_.argument_count())
+    return {};
+  const std::string_view key = parser_.argument(first);
+  const Upstream* const upstream = reach_->upstream_of(key);
+  if (upstream == nullptr) return {};
+  return upstream->snapshot().members()[upstream->snapshot().route(key).member].id;
+}
+
+// A client has one sample under way at most. Commands that wait by their nature are none.
+void Session::sample(const Command& command) {
+  WorkerAdmin& admin = worker_.admin();
+  ++admin.samples_taken;
+  if (command.key_use != protocol::resp::KeyUse::none && command.first_key > 0) {
+    const std::size_t count = parser_.argument_count();
+    const auto first = static_cast<std::size_t>(command.first_key);
+    const auto step = static_cast<std::size_t>(std::max<int>(command.key_step, 1));
+    // Several keys are those up to the last argument: of EVAL's and such, the first.
+    const std::size_t most = command.last_key == -1 ? HotKeySampler::kKeysOfOne : 1;
+    for (std::size_t i = first, n = 0; i < count && n < most; i += step, ++n) {
+      const std::string_view key = parser_.argument(i);
+      if (Upstream* const upstream = reach_->upstream_of(key)) upstream->hot_keys().count(key);
+    }
+  }
+  if (sampled_ != kNoNumber || command.handling == protocol::resp::Handling::blocking) return;
+  sampled_ = tail_;
+  sampled_at_ = worker_.loop().now();
+  numbered_ = true;
 }
 
 void Session::release() {
@@ -47,10 +84,16 @@ void Session::release() {
 }
 
 void Session::settle_measure() {
-  measure_->settle(*this, head_, worker_.loop().now());
-  if (worker_.admin().measuring || worker_.admin().sampling || !measure_->empty()) return;
-  measure_.reset();
-  numbered_ = muted_;
+  const base::TimePoint now = worker_.loop().now();
+  if (sampled_ < head_) {
+    worker_.admin().add_sample(now - sampled_at_);
+    sampled_ = kNoNumber;
+  }
+  if (measure_ != nullptr) {
+    measure_->settle(*this, head_, now);
+    if (!worker_.admin().measuring && measure_->empty()) measure_.reset();
+  }
+  numbered_ = needs_numbers();
 }
 
 // REQUIRES: nothing is in flight, so that all later answers have later numbers.
@@ -65,7 +108,7 @@ Session::Outcome Session::dispatch_reply(const Command& command) {
   const bool off = muted_ && mute_to_ == std::numeric_limits<std::uint64_t>::max();
   if (equals_ignoring_case(mode, "on")) {
     muted_ = false;
-    numbered_ = measure_ != nullptr;
+    numbered_ = needs_numbers();
     answer_now("+OK\r\n");
   } else if (equals_ignoring_case(mode, "off") || equals_ignoring_case(mode, "skip")) {
     const bool skip = equals_ignoring_case(mode, "skip");
@@ -83,7 +126,7 @@ bool Session::silent() noexcept {
   mark();  // Whatever waited for the answer goes on.
   if (head_ < mute_to_) return head_ >= mute_from_;
   muted_ = false;
-  numbered_ = measure_ != nullptr;
+  numbered_ = needs_numbers();
   return false;
 }
 

@@ -85,7 +85,7 @@ Session::Large Session::look_at_large(std::string_view bytes) {
     begin_upload(so_far).skip("");
     return Large::taken;
   }
-  if (worker_.admin().attentive && !look_closer(*command)) {
+  if (worker_.admin().look_due() && !look_closer(*command)) {
     was_admitted_ = guarded_;
     return Large::not_now;
   }
@@ -97,7 +97,7 @@ Session::Large Session::look_at_large(std::string_view bytes) {
     begin_upload(so_far).skip("");
     return Large::taken;
   }
-  begin_upload(so_far).start(*upstream, key, bytes.substr(0, so_far.head));
+  begin_upload(so_far).start(*upstream, key, bytes.substr(0, so_far.head), command->traffic);
   return Large::taken;
 }
 
@@ -132,8 +132,7 @@ void Session::upload_done(std::uint64_t number, std::string_view answer) {
 // --- answers ---------------------------------------------------------------------------------------------
 
 backend::PieceTaker* Session::on_large_reply(std::uint64_t tag, std::size_t, backend::LargeReply& from) {
-  if ((tag & 1) != 0) worker_.counters().add(Counter::get_hits);
-  const std::uint64_t number = tag >> 1;
+  const std::uint64_t number = tag;
   if (!stream_) {
     complete(number, "");
     return &Drop::instance();
@@ -187,7 +186,7 @@ void Session::break_pour(std::uint64_t number, const backend::Failure& failure) 
   stored_bytes_ -= waiting.answer.size();
   waiting.answer.clear();
   waiting.ready = false;
-  on_failure(number * 2, failure);
+  on_failure(number, failure);
 }
 
 // The oldest answer goes on, if it is one that comes in pieces.

@@ -58,7 +58,9 @@ Session::Outcome Session::dispatch_pubsub(const Command& command) {
   auto owned = std::make_unique<Publish>(*this, number, *upstream, kind, channel);
   Publish& publish = *owned;
   slot(number).task = std::move(owned);
-  upstream->pool().at(publish_member(upstream->snapshot(), channel), resp_).send(parser_.raw(), publish, 0);
+  upstream->pool()
+      .at(publish_member(upstream->snapshot(), channel), resp_)
+      .send(parser_.raw(), publish, 0, backend::Traffic::other);
   return Outcome::done;
 }
 
@@ -66,7 +68,9 @@ void Session::dispatch_pubsub_query(const Command& command) {
   using What = PubsubQuery::What;
   const bool lists = command.name.ends_with("channels");
   // Too many arguments: any member words that error. No names: nothing to ask.
-  if (lists && parser_.argument_count() > 3) return send_block(any_member(*reach_), parser_.raw(), 1, {});
+  if (lists && parser_.argument_count() > 3) {
+    return send_block(any_member(*reach_), parser_.raw(), 1, {}, backend::Traffic::other);
+  }
   const What what = lists ? What::channels : command.name == "pubsub|numpat" ? What::patterns : What::numbers;
   const ChannelKind kind =
       command.name.starts_with("pubsub|shard") ? ChannelKind::shard : ChannelKind::channel;

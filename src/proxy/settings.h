@@ -32,7 +32,8 @@ struct Settings {
         total_output(static_cast<std::int64_t>(options.max_total_output_bytes)),
         slow_client_timeout(options.slow_client_timeout.count()),
         slowlog_slower_than(options.slowlog_slower_than),
-        slowlog_max_len(options.slowlog_max_len) {}
+        slowlog_max_len(options.slowlog_max_len),
+        slow_log_ms(options.slow_log.count()) {}
 
   Setting max_clients;
   Setting timeout;              // Seconds; 0: never.
@@ -43,6 +44,7 @@ struct Settings {
   Setting slow_client_timeout;  // Seconds.
   Setting slowlog_slower_than;  // Microseconds; negative: off.
   Setting slowlog_max_len;
+  Setting slow_log_ms;           // Milliseconds; 0: off.
   Setting latency_threshold{0};  // Milliseconds; 0: off.
   Setting latency_tracking{0};   // 1: statistics of each command.
 };

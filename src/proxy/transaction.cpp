@@ -140,7 +140,7 @@ void Transaction::exec() {
     session_.refuse(error);
     return;
   }
-  session_.send_block(where, block, count, std::move(keys));
+  session_.send_block(where, block, count, std::move(keys), backend::Traffic::other);
 }
 
 // The watch is only good while every key concerned is settled on the watch's member.
@@ -156,11 +156,13 @@ void Transaction::exec_watched(const std::string& block, std::size_t count) {
   over_ = true;
   ++awaited_;
   const std::uint64_t number = session_.take_alone();
-  if (session_.resp() == watch_resp_) return watch_->send_block(block, count, *this, number);
+  if (session_.resp() == watch_resp_) {
+    return watch_->send_block(block, count, *this, number, backend::Traffic::other);
+  }
   // HELLO came between WATCH and EXEC; it ends no watch.
   watch_switched_ = true;
   const std::string_view hello = session_.resp() == backend::Resp::v3 ? kHello3 : kHello2;
-  watch_->send_block(std::string(hello) + block, count + 1, *this, number);
+  watch_->send_block(std::string(hello) + block, count + 1, *this, number, backend::Traffic::other);
 }
 
 void Transaction::discard() {
@@ -232,7 +234,7 @@ void Transaction::send_watch(std::uint64_t number, const Destination& where, con
     watch_ = where.upstream->pool().open_private(where.member, watch_resp_, *this);
   }
   ++awaited_;
-  watch_->send(bytes, *this, number);
+  watch_->send(bytes, *this, number, backend::Traffic::other);
 }
 
 void Transaction::unwatch() {
@@ -244,7 +246,7 @@ void Transaction::unwatch() {
   }
   over_ = true;
   ++awaited_;
-  watch_->send(kUnwatch, *this, session_.take_alone());
+  watch_->send(kUnwatch, *this, session_.take_alone(), backend::Traffic::other);
 }
 
 void Transaction::on_reply(std::uint64_t tag, std::string_view raw) {

@@ -25,8 +25,10 @@ constexpr std::string_view kMoved =
 
 Upload::~Upload() = default;
 
-void Upload::start(Upstream& upstream, std::string_view key, std::string_view head) {
+void Upload::start(Upstream& upstream, std::string_view key, std::string_view head,
+                   backend::Traffic traffic) {
   upstream_ = &upstream;
+  traffic_ = traffic;
   key_ = key;
   head_ = head;
   stall_ = session_.worker().loop().timer([this] { look_for_stall(); });
@@ -64,7 +66,7 @@ void Upload::open(topology::MemberIndex member) {
 
 void Upload::on_ready() {
   phase_ = Phase::sending;
-  connection_->begin_command(*this, 0);
+  connection_->begin_command(*this, 0, traffic_);
   connection_->add_piece(head_);
   std::string().swap(head_);
   session_.upload_goes_on();

@@ -38,7 +38,7 @@ class Upload final : public Task, private backend::PrivateOwner {
   ~Upload() override;
 
   // Once it is in its slot, one of these. `head`: the command's bytes before the tail.
-  void start(Upstream& upstream, std::string_view key, std::string_view head);
+  void start(Upstream& upstream, std::string_view key, std::string_view head, backend::Traffic traffic);
   void skip(std::string answer);  // "": it was answered already.
 
   // What the client sent next; how much of it is done with. May end this.
@@ -76,6 +76,7 @@ class Upload final : public Task, private backend::PrivateOwner {
   Phase phase_ = Phase::skipping;
   Upstream* upstream_ = nullptr;
   std::string key_, head_, answer_;
+  backend::Traffic traffic_ = backend::Traffic::none;
   std::unique_ptr<backend::PrivateConnection> connection_;
   std::optional<Pulled> pulled_;  // Nullopt: the key was settled when it began.
   std::unique_ptr<net::Timer> stall_;

@@ -18,7 +18,11 @@ struct Upstream::Gate {
 Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster& cluster,
                    telemetry::Counters& counters, PubsubCounts& pubsub_counts, Listeners listeners,
                    unsigned database)
-    : loop_(loop), cluster_(cluster), listeners_(std::move(listeners)), gate_(std::make_shared<Gate>()) {
+    : loop_(loop),
+      cluster_(cluster),
+      listeners_(std::move(listeners)),
+      hot_keys_(cluster_.hot_keys),
+      gate_(std::make_shared<Gate>()) {
   gate_->upstream = this;
   backend::Options pool_options;
   pool_options.name = "rs:" + options.router_id;
@@ -27,13 +31,14 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   pool_options.connect_timeout = options.connect_timeout;
   pool_options.request_timeout = options.request_timeout;
   pool_options.max_queued_bytes = options.max_member_queue_bytes;
+  pool_options.board = cluster_.members;
   pool_options.on_hand_over = listeners_.handed_over;
   pool_ = backend::make_pool(loop, pool_options, cluster_.authority != nullptr ? this : nullptr);
   DualRouter::Options dual_options;
   dual_options.request_timeout = options.request_timeout;
   dual_options.hold_timeout = options.hold_timeout;
   dual_options.counters = &counters;
-  dual_options.hot_keys = cluster_.hot_keys;
+  dual_options.hot_keys = cluster_.moving_keys;
   dual_ = std::make_unique<DualRouter>(loop, *pool_, dual_options);
   if (database == 0) hub_ = std::make_unique<PubsubHub>(loop, *this, counters, pubsub_counts);
   adopt(cluster_.holder->load());

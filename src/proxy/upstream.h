@@ -16,6 +16,7 @@
 #include "backend/backend.h"
 #include "net/loop.h"
 #include "proxy/dual_router.h"
+#include "proxy/hot_keys.h"
 #include "proxy/proxy.h"
 #include "proxy/pubsub_hub.h"
 #include "telemetry/counters.h"
@@ -55,6 +56,7 @@ class Upstream final : private backend::Look {
   [[nodiscard]] backend::Pool& pool() noexcept { return *pool_; }
   [[nodiscard]] PubsubHub& hub() noexcept { return *hub_; }  // REQUIRES: of database 0.
   [[nodiscard]] DualRouter& dual() noexcept { return *dual_; }
+  [[nodiscard]] HotKeySampler& hot_keys() noexcept { return hot_keys_; }
 
  private:
   void adopt(std::shared_ptr<const topology::Snapshot> snapshot);
@@ -65,6 +67,7 @@ class Upstream final : private backend::Look {
   net::Loop& loop_;
   const ServedCluster cluster_;
   const Listeners listeners_;
+  HotKeySampler hot_keys_;
   std::shared_ptr<const topology::Snapshot> snapshot_;
   std::unique_ptr<DualRouter> dual_;
   std::unique_ptr<backend::Pool> pool_;

@@ -39,7 +39,7 @@ class WaitAll::Leg final : public backend::PrivateOwner {
   void ask(std::string_view command) {
     connection_->set_exempt(true);  // It changes nothing that a resize step could mind.
     connection_->send(kPing, ignore, 0);
-    connection_->send_untimed(command, all_, tag_);
+    connection_->send_untimed(command, all_, tag_, backend::Traffic::other);
   }
   void answered() {
     done_ = true;

@@ -81,7 +81,6 @@ void Worker::run() {
                             [this] { keep_order(); }}));
   }
   adopt(shared_.rules);
-  look_for_resize();
   linger_timer_ = loop_.timer([this] {
     lingering_ = false;
     for (const auto& session : sessions_) session->linger_over();
@@ -121,15 +120,7 @@ void Worker::keep_order() {
   for (const auto& session : sessions_) session->keep_order();
 }
 
-// While one runs, commands are sampled for the p99 that routers report.
-void Worker::look_for_resize() {
-  admin_.sampling = std::ranges::any_of(
-      upstreams_, [](const auto& upstream) { return upstream->snapshot().topology().resize.has_value(); });
-  look_at_settings();
-}
-
 void Worker::topology_changed() {
-  look_for_resize();
   for (const auto& session : sessions_) session->topology_changed();
 }
 

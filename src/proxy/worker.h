@@ -157,7 +157,6 @@ class Worker final {
   void accept(int fd, bool tls);
   [[nodiscard]] bool refused_for_protection(int fd);
   void topology_changed();
-  void look_for_resize();
   void keep_order();  // Of all sessions' answers: see Session::keep_order.
   void applied(std::size_t cluster, topology::Version version);
   void end_of_wakeup();

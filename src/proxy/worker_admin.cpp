@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "proxy/session.h"
+#include "proxy/upstream.h"
 #include "proxy/worker.h"
 
 namespace ringshift::proxy {
@@ -32,8 +33,9 @@ bool Worker::write_to(std::function<void()> letter) {
 void Worker::look_at_settings() {
   const Settings& settings = shared_.settings;
   admin_.measuring = settings.slowlog_slower_than.get() >= 0 || settings.latency_threshold.get() > 0 ||
-                     settings.latency_tracking.get() != 0;
-  admin_.attentive = admin_.measuring || admin_.sampling || admin_.pause != PauseMode::none;
+                     settings.latency_tracking.get() != 0 || settings.slow_log_ms.get() > 0;
+  admin_.attentive = admin_.measuring || admin_.pause != PauseMode::none;
+  admin_.until_look = 1;
   while (admin_.slow.size() > settings.slowlog_max_len.size()) admin_.slow.pop_back();
 }
 
@@ -80,6 +82,12 @@ void Worker::every_second() {
     const auto now = static_cast<std::int64_t>(telemetry::get(totals, kOfASecond[i]));
     admin_.last_second[i] = now - admin_.counted[i];
     admin_.counted[i] = now;
+  }
+  admin_.a_second_begins();
+  const HotKeySampler::Seen seen{telemetry::get(totals, telemetry::Counter::requests), admin_.samples_taken};
+  for (const auto& upstream : upstreams_) upstream->hot_keys().every_second(seen, loop_.now());
+  for (const auto& [number, database] : databases_) {
+    for (const auto& upstream : database.upstreams) upstream->hot_keys().every_second(seen, loop_.now());
   }
   admin_.every_second->arm(std::chrono::seconds(1));
 }

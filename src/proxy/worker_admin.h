@@ -1,10 +1,12 @@
 // What a worker keeps for the administration of the proxy: its letters from other workers, whether commands
 // wait (CLIENT PAUSE), and what it has measured of commands.
 //
-// The worker's thread alone, but for Mailbox::put(). `attentive` is the one thing that the data path reads:
-// while it is false nothing here costs a command anything.
+// The worker's thread alone, but for Mailbox::put(). `until_look` is the one thing that the data path
+// touches: while no command may have to wait and none is measured, only a sample of them, see
+// kSampledFirst, comes by here.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -83,15 +85,47 @@ struct WorkerAdmin {
   static constexpr std::size_t kMaxErrors = 128;
   static constexpr std::size_t kMaxSamples = 160;  // As many as Redis keeps of an event.
 
-  bool attentive = false;  // Some command may have to wait, or be measured.
+  bool attentive = false;  // Some command may have to wait, or be measured: each is looked at.
   bool measuring = false;
-  // While a resize runs one command in kSampleEvery is measured, whatever the settings say: what routers
-  // report as their p99.
-  static constexpr std::uint32_t kSampleEvery = 16;
-  bool sampling = false;
-  std::uint32_t passed_since_sample = 0;
-  [[nodiscard]] bool sample_due() noexcept { return sampling && ++passed_since_sample % kSampleEvery == 0; }
-  telemetry::Times sampled;  // Any thread may read it.
+  // How long a client's command took, and which keys it named, is looked at for a sample of all commands: the
+  // first kSampledFirst of each second, and of those behind them one in kSampleGap, as chance has it. So at a
+  // low rate all are, and at a high one it costs each some four instructions. Any thread may read `sampled`.
+  static constexpr std::uint32_t kSampledFirst = 64, kSampleGap = 64;
+  std::uint32_t until_look = 1, until_sample = 1, left_of_first = kSampledFirst;
+  std::uint32_t random = 0x9E3779B9;
+  telemetry::Times sampled;
+  std::atomic<std::uint64_t> sampled_micros{0};
+  std::uint64_t samples_taken = 0;
+  [[nodiscard]] bool look_due() noexcept { return --until_look == 0; }
+  [[nodiscard]] std::uint32_t next_gap() noexcept {
+    if (left_of_first != 0) {
+      --left_of_first;
+      return 1;
+    }
+    random ^= random << 13;  // xorshift32
+    random ^= random >> 17;
+    random ^= random << 5;
+    // 1 .. 2 * kSampleGap - 1: in the mean the gap, and never in step with what clients do in turns.
+    return 1 + static_cast<std::uint32_t>((std::uint64_t{random} * (2 * kSampleGap - 1)) >> 32);
+  }
+  void arm_look() noexcept { until_look = attentive ? 1 : next_gap(); }
+  // While each command is looked at: whether it is one of the sample.
+  [[nodiscard]] bool sample_due() noexcept {
+    if (--until_sample != 0) return false;
+    until_sample = next_gap();
+    return true;
+  }
+  void a_second_begins() noexcept {
+    left_of_first = kSampledFirst;
+    until_sample = 1;
+    until_look = 1;
+  }
+  void add_sample(base::Duration time) noexcept {
+    const std::int64_t micros = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+    sampled.add(micros);
+    sampled_micros.store(sampled_micros.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(micros),
+                         std::memory_order_relaxed);
+  }
   PauseMode pause = PauseMode::none;
   base::TimePoint paused_until{};
   std::unique_ptr<net::Timer> pause_timer, every_second;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <atomic>
+
 #include "base/log.h"
 #include "http/server.h"
 #include "registry/answer.h"
@@ -10,6 +13,7 @@
 #include "ringshift_version.h"
 #include "store/errors.h"
 #include "store/store.h"
+#include "telemetry/exposition.h"
 
 namespace ringshift::registry {
 namespace {
@@ -19,6 +23,14 @@ constexpr std::chrono::seconds kProgressInterval{60};
 constexpr char kEtcdVersion[] = "3.4.0";  // The API level that we speak.
 constexpr char kJson[] = "application/json";
 constexpr char kText[] = "text/plain; charset=utf-8";
+
+// Of /metrics. kRoutes name them by their place.
+constexpr std::array<std::string_view, 12> kVerbs = {
+    "range",           "put",          "delete_range",     "txn",          "compaction", "lease_grant",
+    "lease_keepalive", "lease_revoke", "lease_timetolive", "lease_leases", "status",     "watch"};
+constexpr std::size_t kWatchVerb = 11;
+// Refused: what was asked is wrong, or not so (any more). Failed: we could not.
+constexpr std::array<std::string_view, 3> kOutcomes = {"ok", "refused", "failed"};
 
 // The host part of a Host header.
 std::string host_of(std::string header) {
@@ -33,13 +45,22 @@ struct Server::Impl {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<WatchHub> hub;
   bool expiry_failing = false;
+  // Written by the server's thread, read by any.
+  std::array<std::array<std::atomic<std::uint64_t>, kOutcomes.size()>, kVerbs.size()> answered{};
+  std::atomic<std::size_t> watches{0};
   std::unique_ptr<http::Server> http;  // Last: its thread uses all above.
 
   using Verb = std::string (Impl::*)(const std::string& body, ErrorAnswer& error);
   struct Route {
     std::string_view path;
     Verb verb;
+    std::size_t name;  // In kVerbs.
   };
+  void count(std::size_t verb, int status) {
+    // 503: the disk refused (full, say); other errors are the caller's.
+    std::atomic<std::uint64_t>& n = answered[verb][status < 400 ? 0 : status < 500 ? 1 : 2];
+    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   static const Route kRoutes[];
 
   [[nodiscard]] Header header(store::Revision revision) const { return {store->cluster_id(), revision}; }
@@ -150,27 +171,27 @@ struct Server::Impl {
 
   void handle(const http::Request& request, http::Exchange& exchange);
   void open_watch(const http::Request& request, http::Exchange& exchange);
-  void post(const http::Request& request, http::Exchange& exchange, Verb verb);
+  void post(const http::Request& request, http::Exchange& exchange, const Route& route);
   [[nodiscard]] bool from_elsewhere(const http::Request& request) const;
   void tick();
   Status open();
 };
 
 const Server::Impl::Route Server::Impl::kRoutes[] = {
-    {"/v3/kv/range", &Impl::range},
-    {"/v3/kv/put", &Impl::put},
-    {"/v3/kv/deleterange", &Impl::remove},
-    {"/v3/kv/txn", &Impl::txn},
-    {"/v3/kv/compaction", &Impl::compaction},
-    {"/v3/lease/grant", &Impl::grant},
-    {"/v3/lease/keepalive", &Impl::keep_alive},
-    {"/v3/lease/revoke", &Impl::revoke},
-    {"/v3/kv/lease/revoke", &Impl::revoke},  // etcd 3.4 answers these three under /v3/kv/lease as well.
-    {"/v3/lease/timetolive", &Impl::time_to_live},
-    {"/v3/kv/lease/timetolive", &Impl::time_to_live},
-    {"/v3/lease/leases", &Impl::leases},
-    {"/v3/kv/lease/leases", &Impl::leases},
-    {"/v3/maintenance/status", &Impl::status},
+    {"/v3/kv/range", &Impl::range, 0},
+    {"/v3/kv/put", &Impl::put, 1},
+    {"/v3/kv/deleterange", &Impl::remove, 2},
+    {"/v3/kv/txn", &Impl::txn, 3},
+    {"/v3/kv/compaction", &Impl::compaction, 4},
+    {"/v3/lease/grant", &Impl::grant, 5},
+    {"/v3/lease/keepalive", &Impl::keep_alive, 6},
+    {"/v3/lease/revoke", &Impl::revoke, 7},
+    {"/v3/kv/lease/revoke", &Impl::revoke, 7},  // etcd 3.4 answers these three under /v3/kv/lease as well.
+    {"/v3/lease/timetolive", &Impl::time_to_live, 8},
+    {"/v3/kv/lease/timetolive", &Impl::time_to_live, 8},
+    {"/v3/lease/leases", &Impl::leases, 9},
+    {"/v3/kv/lease/leases", &Impl::leases, 9},
+    {"/v3/maintenance/status", &Impl::status, 10},
 };
 
 // A page in a browser on this machine could post here, and by a name of its own that points to 127.0.0.1
@@ -203,14 +224,15 @@ void Server::Impl::handle(const http::Request& request, http::Exchange& exchange
   for (const Route& route : kRoutes) {
     if (route.path != request.path) continue;
     if (request.method != "POST") return exchange.reply(405, kText, "Method Not Allowed\n");
-    return post(request, exchange, route.verb);
+    return post(request, exchange, route);
   }
   exchange.reply(404, kText, "Not Found\n");
 }
 
-void Server::Impl::post(const http::Request& request, http::Exchange& exchange, Verb verb) {
+void Server::Impl::post(const http::Request& request, http::Exchange& exchange, const Route& route) {
   ErrorAnswer error{0, {}};
-  const std::string body = (this->*verb)(request.body, error);
+  const std::string body = (this->*route.verb)(request.body, error);
+  count(route.name, error.status);
   if (error.status != 0) {
     exchange.reply(error.status, kJson, error.body);
   } else {
@@ -223,13 +245,16 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
   const auto commands = parse_watch(request.body);
   if (!commands) {
     const ErrorAnswer error = error_answer(500, 2, commands.error().message);
+    count(kWatchVerb, 400);  // What etcd calls 500 here is the client's fault.
     return exchange.reply(error.status, kJson, error.body);
   }
   if (hub->size() + commands->size() > kWatchesMax) {
     const ErrorAnswer error =
         error_answer(429, 8, fmt::format("this registry serves at most {} watches: close some", kWatchesMax));
+    count(kWatchVerb, error.status);
     return exchange.reply(error.status, kJson, error.body);
   }
+  count(kWatchVerb, 200);
   hub->add(exchange.stream(kJson), *commands);
 }
 
@@ -239,6 +264,7 @@ void Server::Impl::tick() {
   expiry_failing = !expired;  // Said once, tried again at every tick.
   hub->flush();
   hub->sweep();
+  watches.store(hub->size(), std::memory_order_relaxed);
 }
 
 Status Server::Impl::open() {
@@ -281,6 +307,20 @@ Result<std::unique_ptr<Server>> Server::start(const Options& options) {
 }
 
 std::uint16_t Server::port() const noexcept { return impl_->http->port(); }
+
+void Server::collect(telemetry::Exposition& page) const {
+  for (std::size_t verb = 0; verb < kVerbs.size(); ++verb) {
+    for (std::size_t outcome = 0; outcome < kOutcomes.size(); ++outcome) {
+      page.counter("ringshift_registry_requests_total",
+                   "Requests answered, by what was asked and how it went",
+                   static_cast<double>(impl_->answered[verb][outcome].load(std::memory_order_relaxed)),
+                   {{"verb", kVerbs[verb]}, {"outcome", kOutcomes[outcome]}});
+    }
+  }
+  page.gauge("ringshift_registry_watches", "Watches that are open",
+             static_cast<double>(impl_->watches.load(std::memory_order_relaxed)));
+  impl_->store->collect(page);
+}
 
 std::string Server::url() const {
   const std::string& host = impl_->options.listen_host;

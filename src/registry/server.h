@@ -10,6 +10,10 @@
 
 #include "ringshift/error.h"
 
+namespace ringshift::telemetry {
+class Exposition;
+}
+
 namespace ringshift::registry {
 
 struct Options {
@@ -28,6 +32,8 @@ class Server {
 
   [[nodiscard]] std::uint16_t port() const noexcept;
   [[nodiscard]] std::string url() const;  // http://host:port
+  // Any thread; waits for a write that is under way.
+  void collect(telemetry::Exposition& page) const;
 
  private:
   struct Impl;

@@ -1,5 +1,7 @@
 #include "resize/controller.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/log.h"
@@ -12,12 +14,18 @@ using base::LogLevel;
 namespace {
 constexpr std::chrono::milliseconds kRetry{500};
 constexpr std::chrono::milliseconds kTick{100};
+constexpr double kReadyWithinSeconds = 10;
+
+ControllerOptions with_figures(ControllerOptions options) {
+  options.figures = std::make_shared<ControllerFigures>();
+  return options;
+}
 }  // namespace
 
 Controller::Controller(coord::Coordinator& coordinator, coord::ClusterKeys keys, ControllerOptions options)
     : coordinator_(coordinator),
       keys_(std::move(keys)),
-      options_(std::move(options)),
+      options_(with_figures(std::move(options))),
       view_(std::make_unique<ClusterView>(coordinator, keys_)),
       thread_([this] { run(); }),
       keeper_([this] { keep_lease(); }) {}
@@ -60,6 +68,7 @@ bool Controller::campaign() {
     return false;
   }
   told_unreachable_ = false;
+  options_.figures->registry_answered(std::chrono::steady_clock::now());
   const coord::Compare absent{keys_.controller(), coord::Compare::Target::create_revision, 0};
   const coord::Op take{coord::Op::Kind::put, keys_.controller(), options_.id, *lease};
   const Result<std::optional<coord::Revision>> taken = coordinator_.transact({absent}, {take});
@@ -70,6 +79,7 @@ bool Controller::campaign() {
   lock_revision_ = **taken;
   lease_ = *lease;
   leading_ = true;
+  options_.figures->leads(true);
   return true;
 }
 
@@ -91,6 +101,7 @@ void Controller::keep_lease() {
     const Result<std::chrono::seconds> left = coordinator_.keep_alive(lease_);
     if (left) {
       renewed = std::chrono::steady_clock::now();
+      options_.figures->registry_answered(renewed);
     } else if (left.error().kind == ErrorKind::not_found ||
                std::chrono::steady_clock::now() - renewed > options_.lease_ttl) {
       base::log(LogLevel::warning, "controller {}: lock lost: {}", options_.id, left.error().message);
@@ -100,8 +111,21 @@ void Controller::keep_lease() {
   }
 }
 
+void Controller::collect(telemetry::Exposition& page, const std::string& cluster) const {
+  options_.figures->collect(page, cluster, std::chrono::steady_clock::now());
+  collect_routers(page, cluster, *view_, keys_);
+}
+
+Status Controller::ready() const {
+  const auto age = options_.figures->registry_age_seconds(std::chrono::steady_clock::now());
+  if (age && *age < kReadyWithinSeconds) return {};
+  return fail(ErrorKind::retryable, age ? fmt::format("the registry has not answered for {:.0f} s", *age)
+                                        : "the registry has not answered yet");
+}
+
 void Controller::resign() {
   leading_ = false;
+  options_.figures->leads(false);
   if (const coord::LeaseId lease = lease_.exchange(0); lease != 0)
     static_cast<void>(coordinator_.revoke(lease));
 }

@@ -14,6 +14,7 @@
 #include "coord/coordinator.h"
 #include "coord/keys.h"
 #include "resize/cluster_view.h"
+#include "resize/figures.h"
 
 namespace ringshift::backend {
 class MemberAccess;
@@ -28,6 +29,7 @@ struct ControllerOptions {
   std::shared_ptr<const backend::MemberAccess> member_access{};  // Null: plain, without a password.
   std::chrono::milliseconds origin_window{
       2500};  // Misses are averaged over it; above a router's report interval.
+  std::shared_ptr<ControllerFigures> figures{};  // The controller's own: it makes them.
 };
 
 class Controller {
@@ -35,6 +37,10 @@ class Controller {
   // `coordinator` must outlive this. Never fails: without a registry it tries for ever.
   Controller(coord::Coordinator& coordinator, coord::ClusterKeys keys, ControllerOptions options);
   ~Controller();  // Stops at the next safe point and gives the lock back.
+
+  // Any thread.
+  void collect(telemetry::Exposition& page, const std::string& cluster) const;
+  [[nodiscard]] Status ready() const;  // Whether the registry answers.
 
  private:
   void run();

@@ -150,8 +150,16 @@ Status Leader::publish(Topology next, std::vector<Op> also) {
   if (!*written) return fail(ErrorKind::stale, "the topology or the lock changed under this controller");
   topology_ = std::move(next);
   topology_revision_ = **written;
-  base::log(LogLevel::info, "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch,
-            topology_revision_, topology_->fence.epoch, topology_->fence.step);
+  base::log_fields(
+      LogLevel::info,
+      {{"cluster", topology_->spec.cluster},
+       {"version", fmt::format("{}.{}", coord::kRegistryEpoch, topology_revision_)},
+       {"digest", topology::digest(*topology_)},
+       {"epoch", topology_->fence.epoch},
+       {"step", topology_->fence.step},
+       {"resize", topology_->resize ? std::string_view(topology_->resize->id) : std::string_view()}},
+      "published topology {}.{} epoch {} step {}", coord::kRegistryEpoch, topology_revision_,
+      topology_->fence.epoch, topology_->fence.step);
   return {};
 }
 
@@ -432,7 +440,7 @@ Status Leader::start(const Request& request, const std::string& consumed) {
   }
 
   // Stamped before anybody is fenced (I4), and with every gate closed.
-  if (Status closed = set_gates(members, next.fence, Gate::closed); !closed) return closed;
+  if (Status closed = members_.set_stamps(members, next.fence, Gate::closed); !closed) return closed;
   std::vector<Op> also = {{Op::Kind::put, keys_.checkpoints() + id, to_json(*checkpoint_), 0},
                           {Op::Kind::remove, consumed, "", 0}};
   std::vector<Op> entry = log_ops_of(

@@ -63,11 +63,14 @@ class Leader {
   Status check_memory(const topology::Topology& next, const topology::Spec& to);
   Status copy_functions();
   Status hold_and_open(topology::Topology held, std::vector<coord::Op> also = {});
-  Status set_gates(const std::vector<topology::Member>& members, const topology::Fence& fence, Gate gate);
   Status open_gates();
   Status await_routers_and_fence();
   Status roll_back();
+  Status call_off_hold(const std::string& why);  // leader_call_off.cpp
+  // leader_dual.cpp
   Status move();
+  Status after_a_gate();
+  Status close_gates();
   Status end_step();
   [[nodiscard]] std::string step_name() const;
   Status after_mover(Mover::Outcome outcome, const std::string& error);
@@ -128,6 +131,9 @@ class Leader {
   void estimate_keys_to_move(const topology::Spec& from, const topology::Spec& to);
   void tell(bool now);
   [[nodiscard]] ResizeStatus current_status();
+  using Pairs = decltype(Checkpoint::pairs);
+  [[nodiscard]] std::uint64_t left_of(const std::pair<std::string, std::string>& pair,
+                                      const Pairs& pairs) const;
 
   coord::Coordinator& coordinator_;
   const coord::ClusterKeys& keys_;
@@ -155,6 +161,7 @@ class Leader {
   std::string log_id_;   // Whose log log_number_ counts.
   std::uint64_t log_number_ = 0;
   std::string error_noted_;
+  std::size_t holds_called_off_ = 0;  // In a row.
   std::chrono::steady_clock::time_point step_began_{};
   Members members_;
   OriginMeter origin_;

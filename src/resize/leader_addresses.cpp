@@ -89,7 +89,8 @@ Result<bool> Leader::follow_addresses() {
   set_addresses(next.resize->members, changed);
   set_addresses(checkpoint_->target.members, changed);
   for (const auto& [id, address] : changed) {
-    base::log(base::LogLevel::warning, "member {}: is at {} from now on", id, address);
+    base::log_fields(base::LogLevel::warning, {{"member", id}, {"address", address}},
+                     "member {}: is at {} from now on", id, address);
   }
   // What was applied may have been the target's spec; what is in force is A's, until the end.
   const std::vector<coord::Op> also = {checkpoint_op(),

@@ -28,7 +28,8 @@ constexpr double kReadOrderKeysMin = 1000;  // Not worth a topology for fewer.
 void add(Checkpoint& checkpoint, const Mover::Progress& progress) {
   checkpoint.keys_moved += progress.moved;
   checkpoint.bytes_moved += progress.bytes;
-  for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair] += moved;
+  for (const auto& [pair, moved] : progress.pairs) checkpoint.pairs[pair].moved += moved;
+  for (const auto& [pair, bytes] : progress.pair_bytes) checkpoint.pairs[pair].bytes += bytes;
   checkpoint.big_keys.insert(progress.big_keys.begin(), progress.big_keys.end());
   checkpoint.keys_verified += progress.verified;
 }
@@ -125,19 +126,16 @@ Status Leader::switch_read_order() {
 
 Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
   switch (outcome) {
-    case Mover::Outcome::clean: {
+    case Mover::Outcome::clean:
       transfer::crash_point("mover_clean");
-      const Status closed = set_gates(living_members(*topology_), topology_->fence, Gate::done);
-      if (!closed) return closed;
-      transfer::crash_point("gates_done");
-      status_.last_error.clear();
-      return end_step();
-    }
+      if (transfer::broken(transfer::Fault::no_gate)) return end_step();
+      return close_gates();
     case Mover::Outcome::big_keys:
       return after_big_keys();
     case Mover::Outcome::stopped:
       return {};
     case Mover::Outcome::gated:
+      return after_a_gate();
     case Mover::Outcome::restarted:
       stamps_checked_at_ = {};
       return check_stamps();
@@ -151,6 +149,31 @@ Status Leader::after_mover(Mover::Outcome outcome, const std::string& error) {
       return save_checkpoint();
     case Mover::Outcome::unreachable:
       return fail(ErrorKind::retryable, error);
+  }
+  return {};
+}
+
+// REQUIRES: nothing of the active slices is left on OLD.
+Status Leader::close_gates() {
+  const Status closed = members_.set_stamps(living_members(*topology_), topology_->fence, Gate::done);
+  if (!closed) return closed;
+  transfer::crash_point("gates_done");
+  status_.last_error.clear();
+  return end_step();
+}
+
+// A destination refused the mover. Its stamp is gone, or the gates began to close for good and not all of it
+// was done: a leader died, a member did not answer. They close only after a mover that found nothing left,
+// and OLD, which has not restarted since, only shrinks: so they may close now.
+Status Leader::after_a_gate() {
+  stamps_checked_at_ = {};
+  const Result<bool> good = repair_stamps();
+  if (!good) return std::unexpected(good.error());
+  if (!*good) return hold_again();
+  for (const Member& member : destinations()) {
+    const Result<std::string> stamp = members_.stamp(member);
+    if (!stamp) return std::unexpected(stamp.error());
+    if (*stamp == transfer::done_stamp(topology_->fence, member.id)) return close_gates();
   }
   return {};
 }
@@ -213,8 +236,9 @@ Result<bool> Leader::repair_stamps() {
     // A leader died between closing the gates and publishing NEW: nothing is left to move.
     if (*stamp == transfer::done_stamp(topology_->fence, member.id)) continue;
     if (*stamp != transfer::closed_stamp(topology_->fence, member.id)) return false;
-    base::log(LogLevel::warning, "member {}: stamp '{}' set again", member.id, *stamp);
-    if (Status set = members_.set_stamp(member, topology_->fence, Gate::open); !set) {
+    base::log_fields(LogLevel::warning, {{"member", member.id}}, "member {}: stamp '{}' set again", member.id,
+                     *stamp);
+    if (Status set = members_.set_stamps({member}, topology_->fence, Gate::open); !set) {
       return std::unexpected(set.error());
     }
   }

@@ -82,7 +82,8 @@ Status Leader::take_lost() {
   Topology next = *topology_;
   next.resize->lost = checkpoint_->lost;
   for (const std::string& id : next.resize->lost)
-    base::log(LogLevel::warning, "resize {}: goes on without member {}", next.resize->id, id);
+    base::log_fields(LogLevel::warning, {{"member", id}, {"state", "lost"}, {"resize", next.resize->id}},
+                     "resize {}: goes on without member {}", next.resize->id, id);
   if (next.resize->phase == topology::Phase::prep) return publish(std::move(next));
   Result<RunIds> run_ids = members_.run_ids(living_members(next));
   if (!run_ids) return std::unexpected(run_ids.error());
@@ -95,7 +96,7 @@ Status Leader::take_lost() {
 void Leader::fence_lost(const std::set<std::string>& allowed) {
   for (const Member& member : all_members(*topology_)) {
     if (!is_lost(*topology_, member.id)) continue;
-    const Result<std::uint64_t> killed = members_.fence(member, allowed);
+    const Result<std::uint64_t> killed = members_.fence({member}, allowed);
     if (killed) checkpoint_->fences += *killed;
   }
 }

@@ -52,7 +52,7 @@ void Leader::steer(Mover& mover, bool now_please) {
   for (const auto& [id, kv] : view_.under(keys_.routers())) {
     const auto record = coord::parse_router_record(kv.value);
     if (!record) continue;
-    for (const auto& [key, count] : record->hot_keys) heat[key] += count;
+    for (const auto& [key, count] : record->moving_keys) heat[key] += count;
   }
   std::vector<std::pair<std::uint64_t, std::string>> order;
   order.reserve(heat.size());

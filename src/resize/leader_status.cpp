@@ -36,14 +36,25 @@ void Leader::estimate_keys_to_move(const topology::Spec& from, const topology::S
   if (!diff || !shares) return;
   double keys = 0;
   for (std::size_t i = 0; i < from.members.size(); ++i) {
-    double leaving = 0;
-    for (const topology::PairShare& pair : diff->pairs) {
-      if (pair.from == from.members[i].id) leaving += pair.share;
-    }
     const Result<std::uint64_t> count = members_.key_count(from.members[i]);
-    if (count && shares->shares[i] > 0) keys += static_cast<double>(*count) * leaving / shares->shares[i];
+    if (!count || shares->shares[i] <= 0) continue;
+    for (const topology::PairShare& pair : diff->pairs) {
+      if (pair.from != from.members[i].id) continue;
+      const double leaving = static_cast<double>(*count) * pair.share / shares->shares[i];
+      keys += leaving;
+      checkpoint_->pairs[{pair.from, pair.to}].expected = static_cast<std::uint64_t>(leaving);
+    }
   }
   checkpoint_->keys_to_move = static_cast<std::uint64_t>(keys);
+}
+
+// Estimated. In a rollback what went over has to come back.
+std::uint64_t Leader::left_of(const std::pair<std::string, std::string>& pair, const Pairs& pairs) const {
+  if (!topology_ || !topology_->resize) return 0;
+  const Checkpoint::Pair& of = pairs.at(pair);
+  if (!topology_->resize->rollback) return of.expected - std::min(of.expected, of.moved);
+  const auto there = pairs.find({pair.second, pair.first});
+  return there == pairs.end() ? 0 : there->second.moved - std::min(there->second.moved, of.moved);
 }
 
 ResizeStatus Leader::current_status() {
@@ -68,9 +79,11 @@ ResizeStatus Leader::current_status() {
   status.keys_without_ttl_examples = checkpoint_->keys_without_ttl_examples;
   status.keys_dropped = checkpoint_->keys_dropped;
   auto pairs = checkpoint_->pairs;
-  for (const auto& [pair, moved] : progress_.pairs) pairs[pair] += moved;
+  for (const auto& [pair, moved] : progress_.pairs) pairs[pair].moved += moved;
+  for (const auto& [pair, bytes] : progress_.pair_bytes) pairs[pair].bytes += bytes;
   status.pairs.clear();
-  for (const auto& [pair, moved] : pairs) status.pairs.push_back({pair.first, pair.second, moved});
+  for (const auto& [pair, of] : pairs)
+    status.pairs.push_back({pair.first, pair.second, of.moved, of.bytes, left_of(pair, pairs)});
   auto big = checkpoint_->big_keys;
   big.insert(progress_.big_keys.begin(), progress_.big_keys.end());
   status.big_keys.assign(big.begin(), big.end());
@@ -135,6 +148,7 @@ void Leader::tell(bool now_please) {
     status.eta_seconds = status_.keys_per_second > 0 ? left / status_.keys_per_second : 0;
   }
   told_at_ = now;
+  if (options_.figures) options_.figures->told(status, now);
   if (status == told_) return;
   if (write({{coord::Op::Kind::put, keys_.status(), to_json(status), 0}})) told_ = status;
 }

@@ -145,6 +145,7 @@ Status Leader::check_memory(const Topology& next, const topology::Spec& to) {
 // their HOLD: until then no router that this epoch has not fenced sends such a key there. Slices that have
 // moved are spared.
 Status Leader::purge_leftovers() {
+  if (transfer::broken(transfer::Fault::no_purge)) return {};
   const topology::Version version{coord::kRegistryEpoch, static_cast<std::uint64_t>(topology_revision_)};
   auto snapshot = topology::Snapshot::compile(*topology_, version);
   if (!snapshot) return std::unexpected(snapshot.error());
@@ -159,6 +160,7 @@ Status Leader::purge_leftovers() {
 Status Leader::prepare() {
   const std::uint64_t fences = checkpoint_->fences;
   if (Status fenced = await_routers_and_fence(); !fenced) return fenced;
+  transfer::crash_point("prep_fenced");
   if (Status purged = purge_leftovers(); !purged) return purged;
   if (Status copied = copy_functions(); !copied) return copied;
   transfer::crash_point("prep_purged");
@@ -187,21 +189,15 @@ Status Leader::copy_functions() {
   return {};
 }
 
-Status Leader::set_gates(const std::vector<Member>& members, const topology::Fence& fence, Gate gate) {
-  for (const Member& member : members) {
-    if (Status set = members_.set_stamp(member, fence, gate); !set) return set;
-  }
-  return {};
-}
-
-Status Leader::open_gates() { return set_gates(destinations(), topology_->fence, Gate::open); }
+Status Leader::open_gates() { return members_.set_stamps(destinations(), topology_->fence, Gate::open); }
 
 // HOLD, in the order that matters: stamps on every member, HOLD, all routers acknowledge or are fenced,
 // connections of the dead are killed, gates open, DUAL.
 Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   // Nothing of these slices has moved if they come straight from PREP: then a failed HOLD can be called off.
   const bool may_call_off = topology_->resize->phase == Phase::prep && !held.resize->rollback;
-  if (Status closed = set_gates(living_members(held), held.fence, Gate::closed); !closed) return closed;
+  if (Status closed = members_.set_stamps(living_members(held), held.fence, Gate::closed); !closed)
+    return closed;
   if (transfer::broken(transfer::Fault::no_hold)) {
     topology_->fence = held.fence;
     std::this_thread::sleep_for(std::chrono::seconds(1));  // Time for a test to hang a router that saw PREP.
@@ -219,17 +215,16 @@ Status Leader::hold_and_open(Topology held, std::vector<coord::Op> also) {
   if (fenced) fenced = open_gates();
   transfer::crash_point("gates_open");
   if (!fenced) {
-    if (may_call_off && fenced.error().kind != ErrorKind::stale) {
-      if (Status off = publish(call_off(*topology_)); !off) return off;
-      note("phase", "hold called off: " + fenced.error().message);
-    }
+    if (may_call_off && fenced.error().kind != ErrorKind::stale) return call_off_hold(fenced.error().message);
     return fenced;
   }
+  holds_called_off_ = 0;
   checkpoint_->opened = true;  // With DUAL, in one transaction: from now on keys may have moved.
   if (Status published = publish(dual(*topology_), {checkpoint_op()}); !published) return published;
   transfer::crash_point("dual_published");
   const double held_ms = milliseconds_since(started);
   checkpoint_->hold_ms_max = std::max(checkpoint_->hold_ms_max, held_ms);
+  if (options_.figures) options_.figures->held(held_ms);
   if (!checkpoint_->paused) status_.last_error.clear();  // What it was paused for still stands.
   if (Status saved = save_checkpoint(); !saved) return saved;
   error_noted_.clear();
@@ -280,11 +275,10 @@ Status Leader::await_routers_and_fence() {
     note("fence", fmt::format("no acknowledgement within {} ms: {}", options_.fence_timeout.count(), silent));
   }
   if (!all && topology_->spec.consistency == topology::Consistency::cache) return {};
-  for (const Member& member : living_members(*topology_)) {
-    const Result<std::uint64_t> killed = members_.fence(member, allowed);
-    if (!killed) return std::unexpected(killed.error());
-    checkpoint_->fences += *killed;
-  }
+  if (transfer::broken(transfer::Fault::no_fence)) return {};
+  const Result<std::uint64_t> killed = members_.fence(living_members(*topology_), allowed);
+  if (!killed) return std::unexpected(killed.error());
+  checkpoint_->fences += *killed;
   if (!waiting.empty()) fence_lost(allowed);
   return {};
 }

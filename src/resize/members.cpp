@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/encoding.h"
+#include "resize/observer.h"
 #include "transfer/steps.h"
 
 namespace ringshift::resize {
@@ -56,7 +57,10 @@ Result<SyncClient*> Members::client(const Member& member) {
 Result<Value> Members::call_raw(const Member& member, const std::string& command) {
   Result<SyncClient*> connected = client(member);
   if (!connected) return std::unexpected(connected.error());
-  Result<std::vector<Value>> replies = (*connected)->pipeline(command, 1);
+  return settle(member, (*connected)->pipeline(command, 1));
+}
+
+Result<Value> Members::settle(const Member& member, Result<std::vector<Value>> replies) {
   if (!replies) {
     connections_.erase(member.id);
     return about(member, replies.error());
@@ -65,6 +69,25 @@ Result<Value> Members::call_raw(const Member& member, const std::string& command
     return about(member, Error{ErrorKind::retryable, replies->front().text});
   }
   return std::move(replies->front());
+}
+
+std::vector<Result<Value>> Members::call_each(const std::vector<Member>& members,
+                                              const std::vector<std::string>& commands) {
+  std::vector<Status> sent;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Result<SyncClient*> connected = client(members[i]);
+    sent.push_back(connected ? (*connected)->send(commands[i]) : std::unexpected(connected.error()));
+    if (connected && !sent.back()) {
+      connections_.erase(members[i].id);
+      sent.back() = about(members[i], sent.back().error());
+    }
+  }
+  std::vector<Result<Value>> answers;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    answers.push_back(sent[i] ? settle(members[i], connections_[members[i].id].client->receive(1))
+                              : std::unexpected(sent[i].error()));
+  }
+  return answers;
 }
 
 Result<Value> Members::call(const Member& member, std::initializer_list<std::string_view> arguments) {
@@ -109,18 +132,22 @@ Result<RunIds> Members::run_ids(const std::vector<Member>& members) {
   return ids;
 }
 
-Status Members::set_stamp(const Member& member, const topology::Fence& fence, Gate gate) {
-  const std::string stamp = gate == Gate::open   ? transfer::open_stamp(fence, member.id)
-                            : gate == Gate::done ? transfer::done_stamp(fence, member.id)
-                                                 : transfer::closed_stamp(fence, member.id);
-  std::string command;
-  transfer::append_set_stamp(command, fence, stamp);
-  const Result<Value> reply = call_raw(member, command);
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->text == "STALE") {
-    return about(member, Error{ErrorKind::stale,
-                               "has the stamp of another step, or lost it: another controller is at work, "
-                               "or the member evicts its keys"});
+Status Members::set_stamps(const std::vector<Member>& members, const topology::Fence& fence, Gate gate) {
+  std::vector<std::string> commands;
+  for (const Member& member : members) {
+    transfer::append_set_stamp(commands.emplace_back(), fence,
+                               gate == Gate::open   ? transfer::open_stamp(fence, member.id)
+                               : gate == Gate::done ? transfer::done_stamp(fence, member.id)
+                                                    : transfer::closed_stamp(fence, member.id));
+  }
+  const std::vector<Result<Value>> replies = call_each(members, commands);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!replies[i]) return std::unexpected(replies[i].error());
+    if (replies[i]->text == "STALE") {
+      return about(members[i], Error{ErrorKind::stale,
+                                     "has the stamp of another step, or lost it: another controller is at "
+                                     "work, or the member evicts its keys"});
+    }
   }
   return {};
 }
@@ -174,13 +201,28 @@ Result<std::vector<ClientEntry>> Members::clients(const Member& member) {
   return parse_client_list(reply->text);
 }
 
-Result<std::uint64_t> Members::fence(const Member& member, const std::set<std::string>& allowed) {
-  const Result<std::vector<ClientEntry>> entries = clients(member);
-  if (!entries) return std::unexpected(entries.error());
+Result<std::uint64_t> Members::fence(const std::vector<Member>& members,
+                                     const std::set<std::string>& allowed) {
+  std::string command;
+  protocol::resp::append_command(command, std::initializer_list<std::string_view>{"CLIENT", "LIST"});
+  const std::vector<Result<Value>> lists =
+      call_each(members, std::vector<std::string>(members.size(), command));
+  std::uint64_t killed = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!lists[i]) return std::unexpected(lists[i].error());
+    const Result<std::uint64_t> here = kill_others(members[i], lists[i]->text, allowed);
+    if (!here) return std::unexpected(here.error());
+    killed += *here;
+  }
+  return killed;
+}
+
+Result<std::uint64_t> Members::kill_others(const Member& member, std::string_view client_list,
+                                           const std::set<std::string>& allowed) {
   const std::string own_id = std::to_string(connections_[member.id].client->client_id());
   std::uint64_t killed = 0;
-  for (const ClientEntry& entry : *entries) {
-    if (!entry.name.starts_with(transfer::kReservedPrefix)) continue;
+  for (const ClientEntry& entry : parse_client_list(client_list)) {
+    if (!entry.name.starts_with(transfer::kReservedPrefix) || entry.name == kObserverName) continue;
     // Of our own name only this connection may live on: any other is one that we, or our mover, gave up, and
     // the member may yet execute what it had sent there (I3).
     const bool ours = entry.name == name_;

@@ -33,20 +33,26 @@ class Members {
                                                    std::initializer_list<std::string_view> arguments);
   [[nodiscard]] Result<protocol::resp::Value> call_raw(const topology::Member& member,
                                                        const std::string& command);
+  // One command to each member, all at once: it takes as long as the slowest member, not the sum, and every
+  // answer was awaited when it returns. REQUIRES: as many commands as members, no member twice.
+  [[nodiscard]] std::vector<Result<protocol::resp::Value>> call_each(
+      const std::vector<topology::Member>& members, const std::vector<std::string>& commands);
 
   // Closes all connections; the next call makes a new one. For when they have been idle, or are not needed.
   void hang_up() { connections_.clear(); }
 
   [[nodiscard]] Result<std::string> run_id(const topology::Member& member);
   [[nodiscard]] Result<RunIds> run_ids(const std::vector<topology::Member>& members);
-  // Refused as `stale` when the member has the stamp of a later step, or this step's `done`; and `open` also
-  // when it has none of this step.
-  [[nodiscard]] Status set_stamp(const topology::Member& member, const topology::Fence& fence, Gate gate);
+  // On each member, all at once. Refused as `stale` by a member that has the stamp of a later step, or this
+  // step's `done`; `open` also by one that has none of this step. The first failure; the others may have done
+  // it.
+  [[nodiscard]] Status set_stamps(const std::vector<topology::Member>& members, const topology::Fence& fence,
+                                  Gate gate);
   [[nodiscard]] Result<std::string> stamp(const topology::Member& member);  // "" when there is none.
   [[nodiscard]] Result<std::vector<ClientEntry>> clients(const topology::Member& member);
-  // Kills every connection of ours (named rs:...) whose name is not in `allowed`; gives how many. Also those
-  // with this object's own name, but not its connection; they are not counted.
-  [[nodiscard]] Result<std::uint64_t> fence(const topology::Member& member,
+  // Kills on each member every connection of ours (named rs:...) whose name is not in `allowed`; gives how
+  // many. Also those with this object's own name, but not its connection; they are not counted.
+  [[nodiscard]] Result<std::uint64_t> fence(const std::vector<topology::Member>& members,
                                             const std::set<std::string>& allowed);
   [[nodiscard]] Result<std::uint64_t> key_count(const topology::Member& member);
 
@@ -67,6 +73,13 @@ class Members {
     std::string address;
     std::unique_ptr<backend::SyncClient> client;
   };
+  // The connection is dropped when it broke; an error reply is a failure.
+  [[nodiscard]] Result<protocol::resp::Value> settle(const topology::Member& member,
+                                                     Result<std::vector<protocol::resp::Value>> replies);
+  [[nodiscard]] Result<std::uint64_t> kill_others(const topology::Member& member,
+                                                  std::string_view client_list,
+                                                  const std::set<std::string>& allowed);
+
   const std::string name_;
   const std::shared_ptr<const backend::MemberAccess> access_;  // Null: plain, without a password.
   std::map<std::string, Connection> connections_;

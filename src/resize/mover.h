@@ -58,6 +58,7 @@ class Mover {
   struct Progress {
     std::uint64_t moved = 0, bytes = 0;
     std::map<std::pair<std::string, std::string>, std::uint64_t> pairs;  // (from, to) -> moved
+    std::map<std::pair<std::string, std::string>, std::uint64_t> pair_bytes;
     std::vector<std::string> big_keys;   // Moved, and above transfer::kBigKeyBytes.
     std::vector<BigKey> waiting;         // At most kBigKeysListed of those that wait.
     std::uint64_t waiting_keys = 0;      // All of them, as the last pass over each source left it.

@@ -183,7 +183,10 @@ void MoverSource::book(MemberIndex to, const transfer::BatchResult& result) {
   progress.moved += result.moved;
   progress.bytes += result.bytes;
   progress.verified += result.verified;
-  if (result.moved != 0) progress.pairs[{id(index_), id(to)}] += result.moved;
+  if (result.moved != 0) {
+    progress.pairs[{id(index_), id(to)}] += result.moved;
+    progress.pair_bytes[{id(index_), id(to)}] += result.bytes;
+  }
   for (const auto& [key, size] : result.big) {
     if (progress.big_keys.size() < Mover::kBigKeysListed)
       progress.big_keys.push_back(base::printable(key, kKeyBytesShown));

@@ -20,9 +20,9 @@ using topology::MemberIndex;
 
 namespace {
 
-constexpr std::string_view kScanCount = "1000";
+constexpr std::string_view kPageCount = "1000";
 constexpr std::size_t kMeasuredAtOnce = 100;      // Keys in one script: a source is not kept longer.
-constexpr std::uint64_t kSmallBytes = 16U << 10;  // Below it a size is not told, and does not matter.
+constexpr std::uint64_t kSmallBytes = 16U << 10;  // Below it a size does not matter.
 constexpr std::chrono::milliseconds kPauseBetweenPasses{20};  // For others' claims to end.
 constexpr std::chrono::milliseconds kPauseMax{1000};
 constexpr std::chrono::milliseconds kBigKeyPatience{60000};  // A DUMP of half a gigabyte, and its way.
@@ -149,7 +149,7 @@ Mover::Outcome MoverSource::pass() {
 }
 
 bool MoverSource::scan_page(std::string& cursor, std::vector<std::string>& keys) {
-  Result<Value> page = scan_->call({"SCAN", cursor, "COUNT", kScanCount});
+  Result<Value> page = scan_->call({"SCAN", cursor, "COUNT", kPageCount});
   if (!page || page->items.size() != 2) {
     failed_at(index_, fmt::format("SCAN: {}", page ? page->text : page.error().message));
     return false;
@@ -186,9 +186,10 @@ void MoverSource::sort_in(const std::vector<std::string>& keys, bool scanned) {
     to.push_back(route.member);
   }
   if (moving.empty()) return;
-  const std::vector<std::uint64_t> sizes = measure(moving);
+  const std::vector<std::uint64_t> sizes = measure(moving, scanned ? kSmallBytes : 1);
   const base::TimePoint now = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < moving.size() && !over(); ++i) {
+    if (!scanned && can_measure_ && sizes[i] == 0) continue;  // A hot key that is not here, or no more.
     if (sizes[i] > shared_.options.limits.big_key_bytes) {
       const auto same = [&](const auto& one) { return one.second.key == moving[i]; };
       if (!scanned || std::ranges::any_of(big_, same)) continue;  // SCAN may name a key twice.
@@ -211,10 +212,12 @@ void MoverSource::sort_in(const std::vector<std::string>& keys, bool scanned) {
   }
 }
 
-// 0 for what is small, and where the member does not say: it may not allow MEMORY USAGE.
-std::vector<std::uint64_t> MoverSource::measure(const std::vector<std::string>& keys) {
+// 0 for what has less than `smallest` bytes, or is not there, and where the member does not say: it may not
+// allow MEMORY USAGE.
+std::vector<std::uint64_t> MoverSource::measure(const std::vector<std::string>& keys,
+                                                std::uint64_t smallest) {
   std::vector<std::uint64_t> sizes(keys.size(), 0);
-  const std::string least = std::to_string(kSmallBytes);
+  const std::string least = std::to_string(smallest);
   for (std::size_t first = 0; first < keys.size() && can_measure_ && !over(); first += kMeasuredAtOnce) {
     const std::size_t count = std::min(kMeasuredAtOnce, keys.size() - first);
     const std::string number = std::to_string(count);

@@ -80,7 +80,7 @@ class MoverSource {
   void take_hot_keys();
   // Of hot keys, which may not be there, nothing is concluded.
   void sort_in(const std::vector<std::string>& keys, bool scanned);
-  std::vector<std::uint64_t> measure(const std::vector<std::string>& keys);
+  std::vector<std::uint64_t> measure(const std::vector<std::string>& keys, std::uint64_t smallest);
   void add(topology::MemberIndex to, std::string key, std::uint64_t bytes);
   void push(Batch batch);
   void finish_batches();  // What is packed, and what is under way.

@@ -40,7 +40,11 @@ std::string dump(const json& object) { return object.dump(-1, ' ', false, json::
 json pairs_json(const std::vector<PairProgress>& pairs) {
   json out = json::array();
   for (const PairProgress& pair : pairs)
-    out.push_back({{"from", pair.from}, {"to", pair.to}, {"moved", pair.moved}});
+    out.push_back({{"from", pair.from},
+                   {"to", pair.to},
+                   {"moved", pair.moved},
+                   {"bytes", pair.bytes},
+                   {"left", pair.left}});
   return out;
 }
 
@@ -51,7 +55,8 @@ std::vector<PairProgress> pairs_of(const json& object) {
   for (const json& pair : *pairs) {
     if (!pair.is_object()) continue;
     out.push_back({field<std::string>(pair, "from", ""), field<std::string>(pair, "to", ""),
-                   field<std::uint64_t>(pair, "moved", 0)});
+                   field<std::uint64_t>(pair, "moved", 0), field<std::uint64_t>(pair, "bytes", 0),
+                   field<std::uint64_t>(pair, "left", 0)});
   }
   return out;
 }
@@ -291,7 +296,9 @@ Result<ResizeStatus> parse_status(std::string_view text) {
 
 std::string to_json(const Checkpoint& checkpoint) {
   std::vector<PairProgress> pairs;
-  for (const auto& [pair, moved] : checkpoint.pairs) pairs.push_back({pair.first, pair.second, moved});
+  // What is kept is how many were expected.
+  for (const auto& [pair, of] : checkpoint.pairs)
+    pairs.push_back({pair.first, pair.second, of.moved, of.bytes, of.expected});
   return dump(json{{"steps", checkpoint.steps},
                    {"prepared", checkpoint.prepared},
                    {"opened", checkpoint.opened},
@@ -348,7 +355,8 @@ Result<Checkpoint> parse_checkpoint(std::string_view text) {
   checkpoint.fences = field<std::uint64_t>(*object, "fences", 0);
   checkpoint.hold_ms_max = field<double>(*object, "hold_ms_max", 0);
   checkpoint.rollback = field<bool>(*object, "rollback", false);
-  for (const PairProgress& pair : pairs_of(*object)) checkpoint.pairs[{pair.from, pair.to}] = pair.moved;
+  for (const PairProgress& pair : pairs_of(*object))
+    checkpoint.pairs[{pair.from, pair.to}] = {pair.moved, pair.bytes, pair.left};
   checkpoint.big_keys = field<std::set<std::string>>(*object, "big_keys", {});
   checkpoint.big_key_policy = field<std::string>(*object, "big_key_policy", "wait");
   checkpoint.big_key_limit = field<std::uint64_t>(*object, "big_key_limit", 0);

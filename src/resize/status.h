@@ -46,7 +46,8 @@ struct Request {
 
 struct PairProgress {
   std::string from, to;
-  std::uint64_t moved = 0;
+  std::uint64_t moved = 0, bytes = 0;  // By the mover.
+  std::uint64_t left = 0;              // An estimate: clients may move some of them.
 };
 
 struct WaitingKey {
@@ -93,7 +94,7 @@ struct ResizeStatus {
   bool operator==(const ResizeStatus&) const = default;
 };
 inline bool operator==(const PairProgress& a, const PairProgress& b) {
-  return a.from == b.from && a.to == b.to && a.moved == b.moved;
+  return a.from == b.from && a.to == b.to && a.moved == b.moved && a.bytes == b.bytes && a.left == b.left;
 }
 [[nodiscard]] std::string to_json(const ResizeStatus& status);
 [[nodiscard]] Result<ResizeStatus> parse_status(std::string_view json);
@@ -108,7 +109,12 @@ struct Checkpoint {
   std::uint64_t keys_moved = 0, keys_to_move = 0, bytes_moved = 0, fences = 0;
   double hold_ms_max = 0;
   bool rollback = false;  // Asked for; the topology says when it has begun.
-  std::map<std::pair<std::string, std::string>, std::uint64_t> pairs;  // (from, to) -> keys moved
+  struct Pair {
+    std::uint64_t moved = 0, bytes = 0;
+    std::uint64_t expected = 0;  // Keys, as estimated at the start.
+    bool operator==(const Pair&) const = default;
+  };
+  std::map<std::pair<std::string, std::string>, Pair> pairs;  // By (from, to).
   std::set<std::string> big_keys;
   std::string big_key_policy = "wait";  // move|wait|refuse
   std::uint64_t big_key_limit = 0;      // Keys above limits.big_key_bytes are moved up to this size.

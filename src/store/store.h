@@ -19,6 +19,11 @@
 #include "base/clock.h"
 #include "ringshift/error.h"
 #include "store/types.h"
+#include "telemetry/times.h"
+
+namespace ringshift::telemetry {
+class Exposition;
+}
 
 namespace ringshift::store {
 
@@ -81,6 +86,8 @@ class Store {
   [[nodiscard]] Revision revision();
   [[nodiscard]] Revision compacted();
   [[nodiscard]] Result<std::int64_t> bytes();
+  // Revisions, leases, the file's size, and how long commits took.
+  void collect(telemetry::Exposition& page);
   // Caps the file as a full disk does; for tests.
   [[nodiscard]] Status limit_pages_for_test(std::int64_t pages);
 
@@ -118,6 +125,8 @@ class Store {
   Revision compacted_ = 0;
   std::map<LeaseId, Lease> leases_;
   Listener listener_;
+  telemetry::Times commits_;  // Each with its fsync.
+  double commit_seconds_ = 0;
 };
 
 }  // namespace ringshift::store

@@ -1,6 +1,7 @@
 // Inside of the store: how its public functions take the lock, begin a transaction and turn failures into
 // results.
 #pragma once
+#include <chrono>
 #include <type_traits>
 #include <utility>
 
@@ -41,7 +42,11 @@ auto Store::write(Body body) -> Result<decltype(body(std::declval<Write&>()))> {
     if (!write.events.empty()) {
       db_->statement("UPDATE meta SET revision=?1").bind(1, write.next).run();
     }
+    const auto began = std::chrono::steady_clock::now();
     transaction.commit();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    commits_.add(static_cast<std::int64_t>(took.count() * 1e6));
+    commit_seconds_ += took.count();
     for (const LeaseId id : write.revoked) leases_.erase(id);
     if (!write.events.empty()) {
       revision_ = write.next;

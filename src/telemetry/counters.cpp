@@ -12,6 +12,14 @@ std::string_view name(Counter counter) noexcept {
   return kNames[static_cast<std::size_t>(counter)];
 }
 
+std::uint64_t errors(const Totals& totals) noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kCounterCount; ++i) {
+    if (name(static_cast<Counter>(i)).starts_with("errors_")) sum += totals[i];
+  }
+  return sum;
+}
+
 void Counters::add_to(Totals& totals) const noexcept {
   for (std::size_t i = 0; i < kCounterCount; ++i) totals[i] += values_[i].load(std::memory_order_relaxed);
 }

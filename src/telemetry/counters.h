@@ -13,8 +13,8 @@ namespace ringshift::telemetry {
 
 enum class Counter : std::uint8_t {
   requests,           // Commands read from clients, refused ones included.
-  get_hits,           // GET answered with a value.
-  get_misses,         // GET answered with nil.
+  get_hits,           // Keys that GET, GETEX, GETDEL and MGET found; added up from members' counters.
+  get_misses,         // And that they did not.
   errors_protocol,    // Connections closed for what they sent.
   errors_refused,     // Unknown, unsupported or malformed commands; reserved keys.
   errors_member,      // Error replies from members, passed on.
@@ -44,6 +44,9 @@ using Totals = std::array<std::uint64_t, kCounterCount>;
 [[nodiscard]] inline std::uint64_t get(const Totals& totals, Counter counter) noexcept {
   return totals[static_cast<std::size_t>(counter)];
 }
+
+// All that are named errors_*.
+[[nodiscard]] std::uint64_t errors(const Totals& totals) noexcept;
 
 class alignas(64) Counters {
  public:

@@ -19,9 +19,9 @@ using TimesTotals = std::array<std::uint64_t, kTimeBuckets>;
 class Times {
  public:
   // The owner's thread only.
-  void add(std::int64_t micros) noexcept {
+  void add(std::int64_t micros, std::uint64_t times = 1) noexcept {
     std::atomic<std::uint64_t>& count = counts_[bucket(micros)];
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    count.store(count.load(std::memory_order_relaxed) + times, std::memory_order_relaxed);
   }
   // Any thread.
   void add_to(TimesTotals& totals) const noexcept {

@@ -13,12 +13,10 @@
 namespace ringshift::transfer {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFaultNames = {"no_hold",
-                                                         "write_without_pull",
-                                                         "restore_without_token",
-                                                         "no_seal_after_busy",
-                                                         "compare_and_delete_seal",
-                                                         "wrong_copy"};
+constexpr auto kFaultNames = std::to_array<std::string_view>(
+    {"no_hold", "write_without_pull", "restore_without_token", "no_seal_after_busy",
+     "compare_and_delete_seal", "wrong_copy", "no_fence", "no_purge", "no_gate", "exists_on_new_is_enough",
+     "read_miss_without_seal", "new_first_only"});
 
 // A misspelt switch would make a test pass for the wrong reason, so it ends the process.
 std::uint32_t from_environment() {

@@ -14,6 +14,12 @@ enum class Fault : std::uint8_t {
   no_seal_after_busy,       // A pull that found the key on NEW counts without a seal.
   compare_and_delete_seal,  // The seal removes only the claim of its own token.
   wrong_copy,               // The mover's copies are not what their originals are.
+  no_fence,                 // HOLD ends without cutting off who did not acknowledge.
+  no_purge,                 // Leftovers stay on NEW.
+  no_gate,                  // NEW is published with the gates open.
+  exists_on_new_is_enough,  // A write to a key that NEW has does not wait for OLD to let go, nor seal.
+  read_miss_without_seal,   // A read that found nothing on OLD asks NEW without a seal.
+  new_first_only,           // A read that found nothing on NEW does not ask OLD.
 };
 
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)

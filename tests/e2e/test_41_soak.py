@@ -1,5 +1,5 @@
-"""The soak (`make soak`, tests/soak) in short: everything at once for a few seconds. With RINGSHIFT_LONG=1 also kill -9
-of proxies, controllers and registry, 50 times each, while resizes run."""
+"""The soak (`make soak`, tests/soak) in a few seconds. With RINGSHIFT_LONG=1 also the proof of big changes (`make proof`),
+and kill -9 of proxies, controllers and registry, 50 times each, while resizes run."""
 import json
 import os
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 from harness.process import die_with_parent
 
 SOAK = Path(__file__).resolve().parents[1] / "soak" / "run.py"
+TRANSFERS = SOAK.with_name("transfers.py")
 
 
 def soak(tmp_path, *arguments, timeout):
@@ -35,3 +36,27 @@ def test_fifty_kills_of_each(tmp_path):
     seen = soak(tmp_path, "--kills", 50, timeout=3000)
     assert seen["violations"] == [] and all(count >= 50 for count in seen["faults"].values())
     assert len(seen["faults"]) == 3
+
+
+def transfers(tmp_path, *arguments, timeout):
+    report = tmp_path / "report.json"
+    done = subprocess.run(["/usr/bin/python3", str(TRANSFERS), "--json", str(report), "--directory",
+                           str(tmp_path / "transfers"), *map(str, arguments)], text=True, capture_output=True,
+                          timeout=timeout, preexec_fn=die_with_parent)
+    assert done.returncode == 0, f"{done.stdout[-8000:]}{done.stderr}"
+    print(done.stdout)
+    return json.loads(report.read_text())
+
+
+@pytest.mark.skipif(os.environ.get("RINGSHIFT_LONG") != "1", reason="more than half a minute: set RINGSHIFT_LONG=1")
+def test_a_big_change_judged_key_by_key(tmp_path):
+    """Long values among all types, from another program's placement; its own bounds end what does not end."""
+    [seen] = transfers(tmp_path, "--keys", 4000, "--only", "ketama-ring", timeout=400)
+    assert seen["violations"] == [] and seen["minimum"] > 2000 and seen["read_through_nutcracker"] > 0
+    assert seen["operations"] > 0 and seen["reads"] > 0 and seen["writes"] > 0
+
+
+@pytest.mark.skipif(os.environ.get("RINGSHIFT_LONG") != "1", reason="some five minutes: set RINGSHIFT_LONG=1")
+def test_all_big_changes_and_rollbacks(tmp_path):
+    seen = transfers(tmp_path, "--quick", timeout=3000)
+    assert len(seen) == 11 and not any(one["violations"] for one in seen)

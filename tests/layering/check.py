@@ -11,7 +11,7 @@ from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Slow to compile, so a few .cpp files include them and no header does.
-HEAVY = ("nlohmann/", "CLI/", "yaml-cpp/", "spdlog/")
+HEAVY = ("nlohmann/", "CLI/", "yaml-cpp/", "spdlog/", "prometheus/")
 LIBEVENT = re.compile(r"^(event2/|event\.h$|evhttp\.h$|evdns\.h$)")
 LIBEVENT_FOLDERS = {"http"}
 HEADERS = {".h", ".hpp", ".hh"}

@@ -138,7 +138,7 @@ class Soak:
             status = self.world.status_or_none()
             if status and status["state"] in ("idle", "finished", "failed"):
                 self.heal()
-                settled = self.world.status_or_none()
+                settled = self.world.settled_status()
                 if settled and settled["state"] == status["state"]:
                     self.requests.update(operator.done)
                     self.longest_resize = max(self.longest_resize, time.monotonic() - begin)

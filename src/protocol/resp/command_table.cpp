@@ -63,6 +63,13 @@ constexpr KeyFinder finder_of(std::string_view name) {
   return KeyFinder::specs;
 }
 
+constexpr Traffic traffic_of(std::string_view name, KeyUse use) {
+  if (name == "get") return Traffic::get;
+  if (name == "getex" || name == "getdel") return Traffic::get_write;
+  if (name == "mget") return Traffic::mget;
+  return use == KeyUse::none ? Traffic::other : use == KeyUse::read ? Traffic::read : Traffic::write;
+}
+
 constexpr std::size_t kPolicyCount = std::size(kPolicies);
 
 // The line for this name, or the one for all subcommands of its container; kPolicyCount: none. (An index:
@@ -117,6 +124,7 @@ constexpr std::array<Command, kCount> make_commands() {
     command.specs = static_cast<std::uint16_t>(fact.specs);
     command.finder = finder_of(fact.name);
     command.key_use = use_of(std::span(kSpecs).subspan(next_spec, command.specs), fact.flags);
+    command.traffic = traffic_of(fact.name, command.key_use);
     command.always_one_key =
         command.key_use != KeyUse::none && fact.last == fact.first && (fact.flags & k_movablekeys) == 0;
     next_spec += command.specs;

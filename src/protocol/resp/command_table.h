@@ -146,6 +146,25 @@ enum class FanOut : std::uint8_t {
   wait,          // WAIT: the smallest answer.
 };
 
+// What a command's reply tells those who count what goes to a member and what it answers.
+enum class Traffic : std::uint8_t {
+  none,       // Nobody's command: a step of our own.
+  other,      // Without keys.
+  read,       // Only reads its keys.
+  write,      // All others with keys.
+  get,        // GET: reads one key, and nil means that it is not there.
+  get_write,  // GETEX, GETDEL: the same, and changes it.
+  mget,       // An element for each key, as GET has it.
+  // Questions to a member that may not be the one who answers the client (see proxy/dual_router.h):
+  get_if_there,    // GET, which counts only when its reply is a value.
+  read_if_exists,  // EXISTS behind a read: when it says 1, the read counts.
+  mget_if_exists,  // EXISTS behind an MGET of one key.
+  count_of_kinds,
+};
+[[nodiscard]] constexpr bool writes(Traffic traffic) noexcept {
+  return traffic == Traffic::write || traffic == Traffic::get_write;
+}
+
 // How find_keys() reads the arguments.
 enum class KeyFinder : std::uint8_t {
   specs,     // As the key specifications say; without any: no keys.
@@ -166,7 +185,8 @@ struct Command {
   bool always_one_key;  // At first_key, whatever the arguments are.
   bool plain;           // Routed, and always_one_key.
   KeyFinder finder;
-  KeyUse key_use;  // Of all its keys together; write unless it only reads.
+  KeyUse key_use;   // Of all its keys together; write unless it only reads.
+  Traffic traffic;  // As a client's command.
   LocalCommand local;
   FanOut fan_out;
   std::uint8_t subcommands;  // They follow this entry in all_commands().

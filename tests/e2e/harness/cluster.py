@@ -66,7 +66,7 @@ class Member:
                 return self.client.ping()
             except redis.ConnectionError:
                 return False
-        wait_until(lambda: f"{self.id} answers\n{self.process.tail()}", ready)
+        wait_until(lambda: f"{self.id} answers\n{self.process.tail()}", ready, timeout=60)  # It may have much to load, on a busy machine.
 
     @property
     def address(self):

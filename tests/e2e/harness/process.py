@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 READY = re.compile(r"^ready: (\S+)(?: listening on (\S+):(\d+))?", re.MULTILINE)
+ADMIN = re.compile(r"^ready: admin listening on (\S+)$", re.MULTILINE)
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -77,6 +78,13 @@ class Process:
             return found
         found = wait_until(lambda: f"{self.name} ready\n{self.errors()[-2000:]}", look, timeout)
         return found.group(2), int(found.group(3)) if found.group(3) else None
+
+    def admin_url(self, timeout=15.0):
+        """Of its admin port, which it announces when all of it is ready."""
+        def look():
+            assert self.alive(), self.tail()
+            return ADMIN.search(self.output())
+        return wait_until(lambda: f"{self.name} announces its admin port\n{self.errors()[-2000:]}", look, timeout).group(1)
 
     @property
     def pid(self):

@@ -1,4 +1,5 @@
-"""A TCP relay in front of one server: what lies between the machines, and can be cut, stopped, slowed down and filtered."""
+"""A TCP relay in front of one server: what lies between the machines, and can be cut, stopped, slowed down, filtered, and
+held at a certain command."""
 import socket
 import threading
 import time
@@ -20,6 +21,9 @@ class Relay:
         self.delay = 0.0         # Seconds that each piece of an answer waits.
         self.wanted = None       # bytes -> bool: which whole commands are kept in `kept`.
         self.kept = deque(maxlen=KEPT)
+        self.hold = None         # (who, command) -> bool: whole commands that wait for release(), and what follows them.
+        self.held = []           # Those that wait.
+        self._released = threading.Event()
         self._flows = threading.Event()
         self._flows.set()
         self._sockets = set()
@@ -34,6 +38,12 @@ class Relay:
     def flow(self):
         self._flows.set()
 
+    def release(self):
+        """Whatever is held arrives now; nothing is held any more."""
+        self.hold = lambda who, command: False
+        self.held = []
+        self._released.set()
+
     def cut(self):
         """Ends all connections; new ones are taken."""
         with self._lock:
@@ -47,6 +57,7 @@ class Relay:
     def close(self):
         self._listener.close()
         self.flow()
+        self.release()
         self.cut()
 
     def _accept(self):
@@ -80,12 +91,15 @@ class Relay:
         self._pump(client, server, first, False)
 
     def _pump(self, source, sink, data, answers):
-        unparsed = b""
+        unparsed, who = b"", data
         try:
             while True:
                 data = data or source.recv(_CHUNK)
                 if not data:
                     break
+                if self.hold is not None and not answers:
+                    unparsed, data = self._pass_whole(who, unparsed + data, sink), b""
+                    continue
                 if self.wanted is not None and not answers:
                     unparsed = self._keep(unparsed + data)
                 if answers and self.delay:
@@ -100,6 +114,19 @@ class Relay:
                     one.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     pass
+
+    def _pass_whole(self, who, data, sink):
+        """Command by command; one that is held keeps back what this connection says after it. Gives the rest."""
+        at = 0
+        while (end := command_end(data, at)) is not None:
+            command, at = data[at:end], end
+            if self.wanted is not None and self.wanted(command):
+                self.kept.append(command)
+            if self.hold(who, command):
+                self.held.append(command)
+                self._released.wait()
+            sink.sendall(command)
+        return data[at:]
 
     def _keep(self, data):
         """Takes whole commands off the front; gives the rest."""

@@ -47,6 +47,7 @@ TEST(ProxyFile, TheDocumentationsExample) {
   EXPECT_EQ(file->threads, 4U);
   EXPECT_EQ(file->id, "edge-1");
   EXPECT_EQ(file->allow_flush, false);
+  EXPECT_EQ(file->slow_log, std::chrono::milliseconds(0));
   EXPECT_TRUE(file->rules.protected_mode);
   EXPECT_EQ(file->hold_timeout, std::chrono::seconds(10));
   EXPECT_EQ(file->max_in_flight, 1024U);

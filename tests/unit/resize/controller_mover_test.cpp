@@ -1,6 +1,7 @@
 // What the controller makes of what the mover finds: big keys, copies that differ, hot keys that routers
 // name.
 #include "controller_world.h"
+#include "coord/router_record.h"
 
 namespace ringshift::resize {
 namespace {
@@ -118,6 +119,71 @@ TEST_F(ControllerMoverTest, WordsThatItDoesNotKnowAreRefusedBeforeAnythingBegins
   EXPECT_TRUE(ask(begin("wait", 5)).contains("a limit goes with 'move'"));
   EXPECT_TRUE(ask(begin("", 0, "some")).contains("'some' is none of counts, sample, all"));
   EXPECT_FALSE(topology()->resize);
+}
+
+// The gates had begun to close for good, so nothing is left on a; then a member did not answer. The mover
+// that is begun again must not be held up by a key that routers call hot, and that is not there.
+TEST_F(ControllerMoverTest, I10GatesThatBeganToCloseAreClosedWhateverIsCalledHot) {
+  for (const char* memory : {"+memory", "-memory"}) {  // Without it no mover can tell what is there.
+    SCOPED_TRACE(memory);
+    ASSERT_TRUE(connection(a_, "rs:test")->call({"ACL", "SETUSER", "default", memory}));
+    start_controller();
+    ASSERT_TRUE(wait([&] { return topology().has_value() && !topology()->resize; }));
+    if (!router_) start_router();
+    fill();
+    ASSERT_EQ(start(spec({"a", "b"}, 50)), "");
+    ASSERT_TRUE(wait([&] { return in_phase(Phase::dual) && status().keys_moved > 5; }));
+    ASSERT_EQ(ask(Request::Action::pause), "");
+    ASSERT_TRUE(wait_for("paused"));
+    const auto now = *topology();
+    for (const auto* member : {&a_, &b_}) {
+      const auto client = connection(*member, "rs:test");
+      for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(client->call({"DEL", fmt::format("k{}", i)}));
+    }
+    ASSERT_EQ(b_.command("SET rs:stamp " + transfer::done_stamp(now.fence, "b")), "+OK\r\n");
+    coord::RouterRecord record;
+    record.revision = coordinator_->get(keys_.topology()).value()->mod_revision;
+    for (std::uint64_t i = 0; i < coord::RouterRecord::kHotKeysMax; ++i)
+      record.moving_keys.emplace_back(fmt::format("k{}", i), 1000 - i);
+    put(keys_.router("hot"), coord::to_json(record));
+    ASSERT_EQ(ask(Request::Action::resume), "");
+    ASSERT_TRUE(wait_for("finished"));
+    ASSERT_TRUE(coordinator_->remove(keys_.router("hot")));
+    ASSERT_EQ(start(spec({"a"}, 1000000)), "");
+    ASSERT_TRUE(wait_for("finished"));
+    controller_.reset();
+  }
+}
+
+// The leader dies when it has closed the gates for good and not yet published NEW, and routers name hot keys,
+// which the next one's mover tries first: they meet closed gates, and the step ends all the same.
+TEST_F(ControllerMoverTest, HotKeysDoNotKeepAStepOpenWhoseGatesAreClosed) {
+  fill();
+  start_controller();
+  ASSERT_TRUE(wait([&] { return topology().has_value(); }));
+  auto link = coord::RouterLink::start(*coordinator_, keys_, {.router_id = "hot"}, milliseconds(5000));
+  ASSERT_TRUE(link);
+  coord::RouterLink* const raw = link->get();
+  raw->set_hooks({[raw] { raw->applied(raw->holder()->load()->version); },
+                  [](coord::RouterRecord& record) {
+                    for (int i = 0; i < 8; ++i) record.moving_keys.emplace_back(fmt::format("k{}", i), 100);
+                  }});
+  ASSERT_EQ(start(spec({"a", "b"}, 1)), "");
+  ASSERT_TRUE(wait([&] { return in_phase(Phase::dual); }));
+  ASSERT_EQ(ask(Request::Action::pause), "");
+  controller_.reset();
+  const topology::Fence fence = topology()->fence;
+  for (const auto& [redis, id] : {std::pair{&a_, "a"}, std::pair{&b_, "b"}}) {
+    const auto client = connection(*redis, "rs:test");
+    for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(client->call({"DEL", fmt::format("k{}", i)}));
+    std::string done;
+    transfer::append_set_stamp(done, fence, transfer::done_stamp(fence, id));
+    ASSERT_EQ(client->pipeline(done, 1)->front().text, "OK");
+  }
+  start_controller();
+  ASSERT_EQ(ask(Request::Action::resume), "");
+  ASSERT_TRUE(wait_for("finished"));
+  EXPECT_EQ(topology()->spec.members.size(), 2U);
 }
 
 #if defined(RINGSHIFT_PROTOCOL_FAULTS)

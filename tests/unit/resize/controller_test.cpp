@@ -1,6 +1,8 @@
 // The controller with a real registry and real members.
 #include "resize/controller.h"
 
+#include <atomic>
+
 #include "controller_world.h"
 
 namespace ringshift::resize {
@@ -216,6 +218,36 @@ TEST_F(ControllerTest, I3ARouterThatNeverAcknowledgesIsFenced) {
   EXPECT_FALSE(of_dead->call({"PING"})) << "the connection of a router that is no longer there";
   EXPECT_GE(status().fences, 2U);
   EXPECT_GE(status().hold_ms_max, 250) << "HOLD waited for the silent one first";
+  expect_all_keys_in_place();
+}
+
+// A router hangs, and a member lets nobody cut its connection: each try keeps clients waiting, so it ends
+// with a pause that says why, with every key where it was. Once the router is well the resize goes on.
+TEST_F(ControllerTest, AHoldThatCannotEndIsCalledOffAndPausesAfterAFew) {
+  start_controller();
+  ASSERT_TRUE(wait([&] { return topology().has_value(); }));
+  start_router();
+  std::atomic<bool> hangs{false};
+  const auto silent = router("silent", [&](const topology::Topology&) { return !hangs; });
+  const auto of_silent = connection(a_, "rs:silent");
+  fill();
+  ASSERT_EQ(start(spec({"a", "b"}, 100), {50, 100}), "");
+  ASSERT_TRUE(wait([&] { return status().keys_moved > 5; }));
+  static_cast<void>(a_.command("ACL SETUSER default -client|kill"));
+  hangs = true;
+  Request rate;
+  rate.action = Request::Action::set_rate;
+  rate.keys_per_second = 100000;
+  ASSERT_EQ(ask(rate), "");
+  ASSERT_TRUE(wait_for("paused"));
+  const std::string said = status().last_error;
+  EXPECT_TRUE(said.contains("step 2/2") && said.contains("client|kill") && said.contains("resume")) << said;
+  EXPECT_TRUE(in_phase(Phase::prep)) << "nobody's commands wait any more";
+  EXPECT_TRUE(of_silent->call({"PING"}));
+  hangs = false;
+  ASSERT_EQ(ask(Request::Action::resume), "");
+  ASSERT_TRUE(wait_for("finished"));
+  EXPECT_EQ(status().fences, 0U);
   expect_all_keys_in_place();
 }
 

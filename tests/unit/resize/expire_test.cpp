@@ -112,7 +112,7 @@ TEST_F(Expire, I3ADropOfAnEarlierStepDoesNothing) {
   Members members("rs:test");
   topology::Fence later = held.fence;
   ++later.step;
-  ASSERT_TRUE(members.set_stamp(held.spec.members[0], later, Gate::closed));
+  ASSERT_TRUE(members.set_stamps({held.spec.members[0]}, later, Gate::closed));
   TokenBucket rate(1e6, std::chrono::steady_clock::now());
   Leftovers leftovers(members, snapshot, held.resize->active, [] { return true; });
   const auto dropped = leftovers.drop(rate);

@@ -66,7 +66,7 @@ TEST(Members, I3FenceKillsExactlyOurNamesThatAreNotAllowed) {
   const auto member = member_of(redis, "a");
   const auto silent = named(redis, "rs:silent"), good = named(redis, "rs:good"),
              foreign = named(redis, "app"), nameless = named(redis, ""), similar = named(redis, "ars:x");
-  const auto killed = members.fence(member, {"rs:controller-1", "rs:good"});
+  const auto killed = members.fence({member}, {"rs:controller-1", "rs:good"});
   ASSERT_TRUE(killed) << killed.error().message;
   EXPECT_EQ(*killed, 1U);
   EXPECT_FALSE(alive(*silent));
@@ -85,7 +85,7 @@ TEST(Members, I3FenceEndsOurOwnDeadConnections) {
   const auto member = member_of(redis, "a");
   ASSERT_TRUE(members.run_id(member));
   const auto orphan = named(redis, "rs:controller-1");
-  const auto killed = members.fence(member, {"rs:controller-1"});
+  const auto killed = members.fence({member}, {"rs:controller-1"});
   ASSERT_TRUE(killed) << killed.error().message;
   EXPECT_EQ(*killed, 0U) << "no router was fenced";
   EXPECT_FALSE(alive(*orphan));
@@ -155,15 +155,15 @@ TEST(Members, StampsAreBoundAndYieldToLaterOnes) {
   ASSERT_TRUE(run_id);
   EXPECT_EQ(run_id->size(), 40U);
   topology::Fence fence{2, 5, {{"a", *run_id}}};
-  ASSERT_TRUE(members.set_stamp(member, fence, Gate::closed));
+  ASSERT_TRUE(members.set_stamps({member}, fence, Gate::closed));
   EXPECT_EQ(*members.stamp(member), "2.5.closed." + *run_id);
-  ASSERT_TRUE(members.set_stamp(member, fence, Gate::open));
+  ASSERT_TRUE(members.set_stamps({member}, fence, Gate::open));
   EXPECT_EQ(*members.stamp(member), "2.5.open." + *run_id);
-  ASSERT_TRUE(members.set_stamp(member, fence, Gate::done));
-  EXPECT_FALSE(members.set_stamp(member, fence, Gate::open)) << "closed for good (I10)";
+  ASSERT_TRUE(members.set_stamps({member}, fence, Gate::done));
+  EXPECT_FALSE(members.set_stamps({member}, fence, Gate::open)) << "closed for good (I10)";
   EXPECT_EQ(*members.stamp(member), "2.5.done." + *run_id);
   --fence.step;
-  const Status late = members.set_stamp(member, fence, Gate::open);
+  const Status late = members.set_stamps({member}, fence, Gate::open);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind, ErrorKind::stale);
 }

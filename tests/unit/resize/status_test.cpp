@@ -93,7 +93,7 @@ ResizeStatus full_status() {
   status.eta_seconds = 2.25;
   status.hold_ms_max = 0.125;
   status.fences = 9;
-  status.pairs = {{"a", "b", 3}, {"b", "c", 4}};
+  status.pairs = {{"a", "b", 3, 300, 7}, {"b", "c", 4, 0, 0}};
   status.big_keys = {"one", "two"};
   status.rate_in_force = 1234;
   status.held_back = {"a: slow"};
@@ -169,7 +169,7 @@ TEST(CheckpointJson, ComesBackEqual) {
   checkpoint.bytes_moved = 3;
   checkpoint.fences = 4;
   checkpoint.hold_ms_max = 5.5;
-  checkpoint.pairs = {{{"a", "b"}, 6}};
+  checkpoint.pairs = {{{"a", "b"}, {6, 600, 9}}};
   checkpoint.big_keys = {"big"};
   checkpoint.big_key_policy = "move";
   checkpoint.big_key_limit = 77;
