@@ -8,21 +8,15 @@
 namespace ringshift::cli {
 namespace {
 
-// "user:password". Errors name the file, never what it holds.
-Result<std::string> read_digest(const std::string& file) {
+// Errors name the file, never what it holds.
+Result<coord::Credentials> read_auth_file(const std::string& file) {
   std::ifstream in(file);
   std::string line;
   if (!in || !std::getline(in, line)) {
     return fail(ErrorKind::invalid,
                 fmt::format("--registry-auth-file {}: it cannot be read, or is empty", file));
   }
-  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-  constexpr std::string_view kDigest = "digest:";
-  if (!line.starts_with(kDigest) || line.find(':', kDigest.size()) == std::string::npos) {
-    return fail(ErrorKind::invalid,
-                fmt::format("--registry-auth-file {}: its first line is to be digest:USER:PASSWORD", file));
-  }
-  return line.substr(kDigest.size());
+  return coord::parse_credentials(line, fmt::format("--registry-auth-file {}", file));
 }
 
 }  // namespace
@@ -38,8 +32,10 @@ void RegistryFlags::add_to(CLI::App& command, bool cluster_required) {
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
   command
-      .add_option("--registry-auth-file", auth_file,
-                  "File with digest:USER:PASSWORD, what ZooKeeper knows us by")
+      .add_option(
+          "--registry-auth-file", auth_file,
+          "File that says who we are to the registry: digest:USER:PASSWORD (ZooKeeper), user:NAME:PASSWORD "
+          "(etcd) or token:SECRET")
       ->envname("RINGSHIFT_REGISTRY_AUTH_FILE");
   CLI::Option* name_option =
       command.add_option("--cluster", cluster, "Name of the cluster")->envname("RINGSHIFT_CLUSTER");
@@ -54,9 +50,9 @@ Result<std::unique_ptr<coord::Coordinator>> RegistryFlags::connect() const {
     begin = end + 1;
   }
   if (!auth_file.empty()) {
-    Result<std::string> digest = read_digest(auth_file);
-    if (!digest) return std::unexpected(std::move(digest.error()));
-    options.digest = *std::move(digest);
+    Result<coord::Credentials> credentials = read_auth_file(auth_file);
+    if (!credentials) return std::unexpected(std::move(credentials.error()));
+    options.credentials = *std::move(credentials);
   }
   return coord::connect(std::move(options));
 }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coord/credentials.h"
 #include "ringshift/error.h"
 
 namespace ringshift::coord {
@@ -72,8 +73,8 @@ class Watch {
 
 struct Options {
   std::vector<std::string> endpoints;  // http://host:port, tried in turn; or a zk:// URL, cut at its commas.
-  std::string digest{};                // ZooKeeper: "user:password". Secret: in no URL, log or error.
   std::chrono::milliseconds request_timeout{3000};
+  Credentials credentials{};
 };
 
 class Coordinator {

@@ -117,6 +117,7 @@ std::vector<std::string> RegistryProcess::command() {
             "--listen-peer-urls=" + peer,
             "--initial-advertise-peer-urls=" + peer,
             "--initial-cluster=test=" + peer,
+            "--bcrypt-cost=4",  // What a password costs is not tested here.
             "--log-level=error"};
   }
   const std::string file = directory_ + "/zoo.cfg";
@@ -138,7 +139,7 @@ std::vector<std::string> RegistryProcess::command() {
 
 bool RegistryProcess::answers() const {
   if (kind_ == Kind::zookeeper) {
-    const auto coordinator = coord::connect({{url()}, std::chrono::milliseconds(3000), ""});
+    const auto coordinator = coord::connect({{url()}, std::chrono::milliseconds(3000)});
     return coordinator && (*coordinator)->get("/ringshift/there").has_value();
   }
   http::Client client;
@@ -165,9 +166,11 @@ void RegistryProcess::start() {
   }
   for (int i = 0; i < 1200; ++i) {
     if (answers()) return;
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) break;  // It ended: is it installed?
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  std::fprintf(stderr, "%s did not start; its log is in %s\n", words[0].c_str(), directory_.c_str());
+  std::fprintf(stderr, "%s did not start (scripts/setup installs it); its log is in %s\n", words[0].c_str(),
+               directory_.c_str());
   std::abort();
 }
 

@@ -2,7 +2,9 @@
 they do; the state moves from any registry to any other. The ensembles of three need RINGSHIFT_LONG=1."""
 import json
 import os
+import threading
 
+import etcd3gw
 import pytest
 from kazoo.client import KazooClient
 
@@ -109,6 +111,49 @@ def test_only_who_knows_the_password(make_cluster, zookeeper, tmp_path):
         assert "s3cret-word" not in text and "wrong-word" not in text
     in_url = run("topology", "get", "--cluster", "cache", "--registry", "zk://me:s3cret-word@127.0.0.1:1", check=None)
     assert in_url.returncode != 0 and "s3cret-word" not in in_url.stderr + in_url.stdout
+
+
+def test_another_language_speaks_to_the_embedded_registry(make_cluster):
+    """Python's etcd3gw, written for etcd and knowing nothing of us."""
+    cluster = make_cluster(members=2, proxies=0)
+    cluster.start_registry()
+    host, port = cluster.registry_url.removeprefix("http://").split(":")
+    etcd = etcd3gw.client(host=host, port=int(port), api_path="/v3/", timeout=20)
+    events, cancel = etcd.watch_prefix("/ringshift/")
+    late = threading.Timer(60, cancel)  # An event that does not come fails the test instead of holding it.
+    late.start()
+    run("topology", "apply", cluster.write_spec(), "--registry", cluster.registry_url, check=0)
+    event = next(events)
+    assert event["kv"]["key"] == b"/ringshift/default/cache/spec"
+    spec, about = etcd.get("/ringshift/default/cache/spec", metadata=True)[0]
+    assert spec == event["kv"]["value"] and about["mod_revision"] == event["kv"]["mod_revision"]
+    assert b"cache-2" in spec
+
+    assert etcd.create("/other/a", "1") and not etcd.create("/other/a", "2")
+    assert etcd.replace("/other/a", "1", b"\x00\xff") and not etcd.replace("/other/a", "1", "3")
+    assert etcd.get("/other/a") == [b"\x00\xff"]
+    for name in ("c", "b"):
+        etcd.put(f"/other/{name}", name)
+    found = etcd.get_prefix("/other/", sort_order="descend", sort_target="key")
+    assert [about["key"] for _, about in found] == [b"/other/c", b"/other/b", b"/other/a"]
+
+    lease = etcd.lease(ttl=60)
+    etcd.put("/other/leased", "x", lease)
+    assert lease.refresh() == 60 and 0 < lease.ttl() <= 60 and lease.keys() == [b"/other/leased"]
+    lease.revoke()
+    assert etcd.get("/other/leased") == [] and lease.refresh() == -1
+    first, second = etcd.lock("only-one", ttl=60), etcd.lock("only-one", ttl=60)
+    assert first.acquire() and not second.acquire()
+    assert first.is_acquired() and not second.is_acquired()
+    assert first.release() and second.acquire()
+    assert etcd.delete_prefix("/other/") and etcd.get_prefix("/other/") == []
+    assert not etcd.delete("/other/a")
+
+    etcd.put("/ringshift/odd", "last")
+    while (event := next(events))["kv"]["key"] != b"/ringshift/odd":
+        assert event["kv"]["key"].startswith(b"/ringshift/")
+    late.cancel()
+    cancel()
 
 
 @long_one

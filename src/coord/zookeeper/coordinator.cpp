@@ -20,10 +20,14 @@ namespace {
 constexpr std::chrono::seconds kCallSession{30};
 constexpr std::size_t kIdleMax = 4;  // Connections kept.
 
+std::string digest_of(const Credentials& credentials) {
+  return credentials.kind == Credentials::Kind::none ? "" : credentials.name + ":" + credentials.secret;
+}
+
 class ZooKeeperCoordinator final : public Coordinator {
  public:
   ZooKeeperCoordinator(Ensemble ensemble, const Options& options)
-      : servers_(std::make_shared<Servers>(std::move(ensemble), options.digest)),
+      : servers_(std::make_shared<Servers>(std::move(ensemble), digest_of(options.credentials))),
         layout_(servers_->layout()),
         timeout_(options.request_timeout),
         identity_(std::make_shared<Identity>()),
@@ -189,6 +193,13 @@ class ZooKeeperCoordinator final : public Coordinator {
 }  // namespace
 
 Result<std::unique_ptr<Coordinator>> connect(const std::string& url, const Options& options) {
+  if (options.credentials.kind != Credentials::Kind::none &&
+      options.credentials.kind != Credentials::Kind::digest) {
+    return fail(
+        ErrorKind::invalid,
+        "ZooKeeper knows us by digest:USER:PASSWORD, and the file given by --registry-auth-file holds "
+        "another kind of credentials");
+  }
   Result<Ensemble> ensemble = parse_ensemble(url);
   if (!ensemble) return std::unexpected(std::move(ensemble.error()));
   return std::make_unique<ZooKeeperCoordinator>(*std::move(ensemble), options);

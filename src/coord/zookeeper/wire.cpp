@@ -291,6 +291,9 @@ Result<MultiAnswer> read_multi(std::string_view body) {
     reader.i32();  // The same code that the part's body has.
     if (done || !reader.ok()) break;
     switch (static_cast<OpCode>(type)) {
+      case OpCode::create:  // What 3.8 makes of a create2 in a multi: no stat.
+        reader.text();
+        break;
       case OpCode::create2:
         reader.text();
         [[fallthrough]];
