@@ -1,6 +1,7 @@
 #include "doctor/looks.h"
 
 #include "backend/sync_client.h"
+#include "coord/zookeeper/paths.h"
 #include "http/client.h"
 
 namespace ringshift::doctor {
@@ -52,13 +53,23 @@ RegistryLook look_at_registry(coord::Coordinator& coordinator, const coord::Clus
   return look;
 }
 
-EndpointFacts look_at_endpoint(const std::string& url) {
+EndpointFacts look_at_endpoint(const std::string& url, const http::ClientTls& tls) {
   EndpointFacts facts;
   facts.url = url;
+  if (url.starts_with(coord::zookeeper::kScheme)) {
+    const auto begin = SteadyClock::now();
+    const auto server = coord::connect({{url}, kPatience});
+    // Any key: it is the answer that counts.
+    const auto answer = server ? (*server)->get("/ringshift") : std::unexpected(server.error());
+    facts.round_trip_ms = ms_since(begin);
+    if (!answer) facts.unreachable = answer.error().message;
+    return facts;
+  }
   http::Client client;
   http::Call call;
   call.method = "GET";
   call.url = url + "/version";
+  call.tls = tls;
   call.timeout = kPatience;
   const auto start = SteadyClock::now();
   const auto answer = client.send(call);
