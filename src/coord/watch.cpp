@@ -17,8 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 
 // Attempt n waits a random time up to min(kBackoffMax, kBackoffFirst * 2^n): the first one, too, so that a
-// thousand routers do not return to a restarted registry in one moment.
-constexpr milliseconds kBackoffFirst{200};
+// thousand routers do not return to a restarted registry in one moment, which would be slow for all of them.
+constexpr milliseconds kBackoffFirst{1000};
 constexpr milliseconds kBackoffMax{5000};
 constexpr std::size_t kMessageBytesMax = 64U << 20;
 
