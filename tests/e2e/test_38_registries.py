@@ -92,10 +92,16 @@ def test_growth_on_zookeeper_and_what_kazoo_sees(make_cluster, zookeeper):
     kazoo.stop()
 
 
-def test_only_who_knows_the_password(make_cluster, zookeeper, tmp_path):
-    url = zookeeper.at("secret")
+@pytest.mark.parametrize("kind", ["digest", "user"])
+def test_only_who_knows_the_password(make_cluster, start_ensemble, request, tmp_path, kind):
+    if kind == "digest":
+        url = request.getfixturevalue("zookeeper").at("secret")
+    else:
+        etcd = start_ensemble(Etcd)
+        etcd.only_for("ringshift", "s3cret-word")
+        url = etcd.url
     secret = tmp_path / "secret"
-    secret.write_text("digest:ringshift:s3cret-word\n")
+    secret.write_text(f"{kind}:ringshift:s3cret-word\n")
     cluster = make_cluster(members=2, proxies=1, env={"RINGSHIFT_REGISTRY_AUTH_FILE": str(secret)})
     cluster.registry_url = url
     cluster.start_controller()
@@ -106,11 +112,13 @@ def test_only_who_knows_the_password(make_cluster, zookeeper, tmp_path):
     assert "2 members" in run(*get, env=cluster.env, check=0).stdout
     stranger = run(*get, check=FAILED)
     assert "--registry-auth-file" in stranger.stderr, stranger.stderr
-    secret.write_text("digest:ringshift:wrong-word\n")
+    secret.write_text(f"{kind}:ringshift:wrong-word\n")
     wrong = run(*get, env=cluster.env, check=FAILED)
     for text in (stranger.stderr, wrong.stderr, cluster.controller.errors(), cluster.proxies[0].errors()):
         assert "s3cret-word" not in text and "wrong-word" not in text
-    in_url = run("topology", "get", "--cluster", "cache", "--registry", "zk://me:s3cret-word@127.0.0.1:1", check=None)
+    scheme = url.split(":")[0]
+    in_url = run("topology", "get", "--cluster", "cache", "--registry", f"{scheme}://me:s3cret-word@127.0.0.1:1",
+                 check=None)
     assert in_url.returncode != 0 and "s3cret-word" not in in_url.stderr + in_url.stdout
 
 
