@@ -161,15 +161,20 @@ std::size_t copy(const Flags& flags) {
 
   std::vector<Op> first, last;
   for (const KeyValue& kv : state.kvs) {
-    if (kv.lease != 0) continue;
+    // Orders and the places of resizes: there are none that anybody waits for (check_source). What other
+    // programs measure (`origin`) they write again.
+    if (kv.lease != 0 || kv.key == keys.request() || kv.key == keys.next() || kv.key == keys.origin() ||
+        kv.key.starts_with(keys.checkpoints())) {
+      continue;
+    }
     if (kv.key.starts_with(keys.history())) {
       // Numbered by revisions, which begin anew at the target. There are more writes before the topology than
       // numbers given here, so whatever the controller adds sorts behind.
       first.push_back({Op::Kind::put, fmt::format("{}{:020}", keys.history(), first.size()), kv.value, 0});
-    } else if (kv.key.starts_with(keys.log())) {
-      first.push_back({Op::Kind::put, kv.key, kv.value, 0});
-    } else if (kv.key == keys.spec() || kv.key == keys.topology() || kv.key == keys.status()) {
-      last.push_back({Op::Kind::put, kv.key, kv.value, 0});
+    } else {
+      const bool makes_it_exist =
+          kv.key == keys.spec() || kv.key == keys.topology() || kv.key == keys.status();
+      (makes_it_exist ? last : first).push_back({Op::Kind::put, kv.key, kv.value, 0});
     }
   }
   const auto is_last = [&](const std::string& key) {
@@ -231,8 +236,9 @@ void add_registry_copy(CLI::App& registry) {
   command->add_flag("--routers-run", flags->routers_run, "Although routers still follow the old registry");
   command->add_flag("--json", flags->json, "One JSON object: cluster, from, to, keys");
   command->footer(
-      "Copies spec, topology, status, history and decision logs; nothing is removed from --from. Stop the\n"
-      "controller first. Afterwards start controller and routers with --registry of the new one.\n"
+      "Copies all that is stored but leases (spec, topology, status, history, decision logs, marks);\n"
+      "nothing is removed from --from. Stop the controller first. Afterwards start controller and routers\n"
+      "with --registry of the new one.\n"
       "Examples:\n"
       "  ringshift registry copy --from http://127.0.0.1:7379 --to "
       "zk://10.0.0.1:2181,10.0.0.2:2181/ringshift \\\n"

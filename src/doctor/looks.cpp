@@ -59,10 +59,10 @@ EndpointFacts look_at_endpoint(const std::string& url, const http::ClientTls& tl
   if (url.starts_with(coord::zookeeper::kScheme)) {
     const auto begin = SteadyClock::now();
     const auto server = coord::connect({{url}, kPatience});
-    // Any key: it is the answer that counts.
+    // Any key: it is the answer that counts, also when it is that we may not.
     const auto answer = server ? (*server)->get("/ringshift") : std::unexpected(server.error());
     facts.round_trip_ms = ms_since(begin);
-    if (!answer) facts.unreachable = answer.error().message;
+    if (!answer && answer.error().kind != ErrorKind::denied) facts.unreachable = answer.error().message;
     return facts;
   }
   http::Client client;

@@ -77,8 +77,9 @@ def test_growth_on_zookeeper_and_what_kazoo_sees(make_cluster, zookeeper):
     base = "/growth/ringshift/default/cache"
     topology, stat = kazoo.get(f"{base}/topology")
     assert len(json.loads(topology)["spec"]["members"]) == 5
-    assert sorted(kazoo.get_children(f"{base}/routers")) == ["proxy-1", "proxy-2"]
-    for router in ("proxy-1", "proxy-2"):
+    routers = sorted(kazoo.get_children(f"{base}/routers"))  # ID and a process' own suffix.
+    assert [router.split(".")[0] for router in routers] == ["proxy-1", "proxy-2"]
+    for router in routers:
         path = f"{base}/routers/{router}"
         assert kazoo.exists(path).ephemeralOwner != 0, "a record that dies with its router"
         wait_until("the version is the node's mzxid",
@@ -87,14 +88,20 @@ def test_growth_on_zookeeper_and_what_kazoo_sees(make_cluster, zookeeper):
     # Its record goes with a router that stops.
     cluster.proxies[1].expected_dead = True
     assert cluster.proxies[1].end() == 0
-    assert kazoo.get_children(f"{base}/routers") == ["proxy-1"]
+    assert kazoo.get_children(f"{base}/routers") == routers[:1]
     kazoo.stop()
 
 
-def test_only_who_knows_the_password(make_cluster, zookeeper, tmp_path):
-    url = zookeeper.at("secret")
+@pytest.mark.parametrize("kind", ["digest", "user"])
+def test_only_who_knows_the_password(make_cluster, start_ensemble, request, tmp_path, kind):
+    if kind == "digest":
+        url = request.getfixturevalue("zookeeper").at("secret")
+    else:
+        etcd = start_ensemble(Etcd)
+        etcd.only_for("ringshift", "s3cret-word")
+        url = etcd.url
     secret = tmp_path / "secret"
-    secret.write_text("digest:ringshift:s3cret-word\n")
+    secret.write_text(f"{kind}:ringshift:s3cret-word\n")
     cluster = make_cluster(members=2, proxies=1, env={"RINGSHIFT_REGISTRY_AUTH_FILE": str(secret)})
     cluster.registry_url = url
     cluster.start_controller()
@@ -105,11 +112,13 @@ def test_only_who_knows_the_password(make_cluster, zookeeper, tmp_path):
     assert "2 members" in run(*get, env=cluster.env, check=0).stdout
     stranger = run(*get, check=FAILED)
     assert "--registry-auth-file" in stranger.stderr, stranger.stderr
-    secret.write_text("digest:ringshift:wrong-word\n")
+    secret.write_text(f"{kind}:ringshift:wrong-word\n")
     wrong = run(*get, env=cluster.env, check=FAILED)
     for text in (stranger.stderr, wrong.stderr, cluster.controller.errors(), cluster.proxies[0].errors()):
         assert "s3cret-word" not in text and "wrong-word" not in text
-    in_url = run("topology", "get", "--cluster", "cache", "--registry", "zk://me:s3cret-word@127.0.0.1:1", check=None)
+    scheme = url.split(":")[0]
+    in_url = run("topology", "get", "--cluster", "cache", "--registry", f"{scheme}://me:s3cret-word@127.0.0.1:1",
+                 check=None)
     assert in_url.returncode != 0 and "s3cret-word" not in in_url.stderr + in_url.stdout
 
 
@@ -118,16 +127,22 @@ def test_another_language_speaks_to_the_embedded_registry(make_cluster):
     cluster = make_cluster(members=2, proxies=0)
     cluster.start_registry()
     host, port = cluster.registry_url.removeprefix("http://").split(":")
-    etcd = etcd3gw.client(host=host, port=int(port), api_path="/v3/", timeout=20)
+    etcd = etcd3gw.Etcd3Client(host=host, port=int(port), api_path="/v3/", timeout=20)
     events, cancel = etcd.watch_prefix("/ringshift/")
     late = threading.Timer(60, cancel)  # An event that does not come fails the test instead of holding it.
     late.start()
-    run("topology", "apply", cluster.write_spec(), "--registry", cluster.registry_url, check=0)
-    event = next(events)
-    assert event["kv"]["key"] == b"/ringshift/default/cache/spec"
-    spec, about = etcd.get("/ringshift/default/cache/spec", metadata=True)[0]
-    assert spec == event["kv"]["value"] and about["mod_revision"] == event["kv"]["mod_revision"]
-    assert b"cache-2" in spec
+    cluster.start_controller()
+    cluster.apply(cluster.write_spec())
+
+    def next_of(key):
+        while (event := next(events))["kv"]["key"] != key:
+            assert event["kv"]["key"].startswith(b"/ringshift/")
+        return event["kv"]
+    for name in ("controller", "spec", "topology"):
+        seen = next_of(b"/ringshift/default/cache/" + name.encode())
+        value, about = etcd.get(seen["key"], metadata=True)[0]
+        assert value == seen["value"] and about["mod_revision"] == seen["mod_revision"]
+    assert [member["id"] for member in json.loads(value)["spec"]["members"]] == ["cache-1", "cache-2"]
 
     assert etcd.create("/other/a", "1") and not etcd.create("/other/a", "2")
     assert etcd.replace("/other/a", "1", b"\x00\xff") and not etcd.replace("/other/a", "1", "3")
@@ -150,8 +165,7 @@ def test_another_language_speaks_to_the_embedded_registry(make_cluster):
     assert not etcd.delete("/other/a")
 
     etcd.put("/ringshift/odd", "last")
-    while (event := next(events))["kv"]["key"] != b"/ringshift/odd":
-        assert event["kv"]["key"].startswith(b"/ringshift/")
+    assert next_of(b"/ringshift/odd")["value"] == b"last"
     late.cancel()
     cancel()
 

@@ -65,18 +65,28 @@ void Identity::saw(std::uint64_t cluster_id, std::int64_t mzxid) {
   if (cluster_id == std::max<std::uint64_t>(base_ ^ salt_, 1)) newest_ = std::max(newest_, mzxid);
 }
 
-std::uint64_t Identity::seen_after_sync(const Stat& root, std::int64_t zxid, std::int64_t newest_before) {
+Result<std::uint64_t> Identity::seen_after_sync(const Stat& root, std::int64_t zxid,
+                                                std::int64_t newest_before, Clock::time_point now) {
   const std::uint64_t base =
       stir(static_cast<std::uint64_t>(root.czxid) ^ stir(static_cast<std::uint64_t>(root.ctime)));
   const std::lock_guard lock(mutex_);
-  if (base != base_) {
+  if (base == base_ && zxid < newest_before) {
+    if (!behind_since_) behind_since_ = now;
+    if (now - *behind_since_ < kBehindMax) {
+      return fail(
+          ErrorKind::retryable,
+          fmt::format("ZooKeeper: the server is at {:#x}, behind {:#x} that was seen already: its leader "
+                      "was deposed, or the ensemble was restored from a backup",
+                      zxid, newest_before));
+    }
+    salt_ = stir(salt_ ^ static_cast<std::uint64_t>(zxid));
+    newest_ = zxid;
+  } else if (base != base_) {
     base_ = base;
     salt_ = 0;
     newest_ = zxid;
-  } else if (zxid < newest_before) {
-    salt_ = stir(salt_ ^ static_cast<std::uint64_t>(zxid));
-    newest_ = zxid;
   }
+  behind_since_.reset();
   return std::max<std::uint64_t>(base_ ^ salt_, 1);
 }
 
@@ -134,7 +144,9 @@ Result<Listing> list_keys(Connection& connection, const Layout& layout, Identity
     const auto stat = read_stat((*replies)[1].body);
     if (!stat) return std::unexpected(stat.error());
     out.range.revision = (*replies)[1].header.zxid;
-    out.range.cluster_id = identity.seen_after_sync(*stat, out.range.revision, newest_before);
+    const auto id = identity.seen_after_sync(*stat, out.range.revision, newest_before, Clock::now());
+    if (!id) return std::unexpected(id.error());
+    out.range.cluster_id = *id;
     if ((*replies)[2].header.code == Code::no_node) return out;
     const auto names = read_children((*replies)[2].body);
     if (!names) return std::unexpected(names.error());

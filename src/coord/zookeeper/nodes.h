@@ -4,8 +4,10 @@
 // needed. CHROOT/ringshift is made at the first use and never removed: its birth is the ensemble's identity.
 // Functions here use a Connection of the caller's thread; Identity is thread-safe.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,21 +25,25 @@ inline constexpr std::size_t kPipelineMax = 256;
 inline constexpr int kPrunedDepth = 5;
 
 // The number in Range::cluster_id. It changes when CHROOT/ringshift was born at another time (the ensemble
-// was built anew), and when the ensemble is seen to have forgotten a write (it was restored from an older
-// backup).
+// was built anew), and when the ensemble has forgotten a write for kBehindMax (it was restored from an older
+// backup). For a shorter time a leader can be behind that was deposed and does not know it yet: calls fail
+// then.
 class Identity {
  public:
+  static constexpr std::chrono::seconds kBehindMax{30};
+
   // The newest revision known. Take it before a `sync`, and give it to seen_after_sync().
   [[nodiscard]] std::int64_t newest() const;
   void saw(std::uint64_t cluster_id, std::int64_t mzxid);  // In a store of that identity.
   // `root`: of CHROOT/ringshift; `zxid`: the server's when it answered, after a `sync`.
-  [[nodiscard]] std::uint64_t seen_after_sync(const Stat& root, std::int64_t zxid,
-                                              std::int64_t newest_before);
+  [[nodiscard]] Result<std::uint64_t> seen_after_sync(const Stat& root, std::int64_t zxid,
+                                                      std::int64_t newest_before, Clock::time_point now);
 
  private:
   mutable std::mutex mutex_;
   std::uint64_t base_ = 0, salt_ = 0;
   std::int64_t newest_ = 0;
+  std::optional<Clock::time_point> behind_since_;
 };
 
 struct Layout {

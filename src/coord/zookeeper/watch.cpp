@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // As for etcd (coord/watch.cpp): full jitter, the first time, too.
-constexpr milliseconds kPauseFirst{200};
+constexpr milliseconds kPauseFirst{1000};
 constexpr milliseconds kPauseMax{5000};
 constexpr std::chrono::seconds kWatchSession{10};
 

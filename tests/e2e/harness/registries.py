@@ -1,4 +1,6 @@
 """Registries that are not ours: Debian's ZooKeeper and etcd, one server or an ensemble of three."""
+import base64
+import json
 import socket
 import urllib.request
 
@@ -86,6 +88,22 @@ class Etcd(Ensemble):
                 f"--listen-peer-urls={peer[i]}", f"--initial-advertise-peer-urls={peer[i]}",
                 "--initial-cluster=" + ",".join(f"n{n + 1}={url}" for n, url in enumerate(peer)),
                 "--log-level=error"]
+
+    def only_for(self, name, password):
+        """Turns authentication on: the user may do all below /ringshift/, and nobody else anything but root."""
+        def ask(what, **body):
+            body = json.dumps(body).encode()
+            urllib.request.urlopen(f"{self.url.split(',')[0]}/v3/auth/{what}", body, timeout=20).close()
+
+        def key(text):
+            return base64.b64encode(text).decode()
+        for user, secret, role in (("root", "r00t", "root"), (name, password, "ours")):
+            ask("user/add", name=user, password=secret)
+            ask("role/add", name=role)
+            ask("user/grant", user=user, role=role)
+        ask("role/grant", name="ours",
+            perm={"permType": "READWRITE", "key": key(b"/ringshift/"), "range_end": key(b"/ringshift0")})
+        ask("enable")
 
     def leads(self, i):
         try:

@@ -66,23 +66,35 @@ TEST(ZooKeeperIdentity, AnEnsembleBuiltAnewOrFallenBackIsAnother) {
   Stat root;
   root.czxid = 3;
   root.ctime = 1000;
-  const std::uint64_t first = identity.seen_after_sync(root, 10, identity.newest());
+  Clock::time_point now{};
+  const auto look = [&](std::int64_t zxid, std::int64_t before) {
+    return identity.seen_after_sync(root, zxid, before, now);
+  };
+  const std::uint64_t first = look(10, identity.newest()).value();
   EXPECT_NE(first, 0U);
   identity.saw(first, 20);
-  EXPECT_EQ(identity.seen_after_sync(root, 20, identity.newest()), first);
+  EXPECT_EQ(look(20, identity.newest()), first);
   // Read before another thread saw 30: no sign of anything.
   const std::int64_t before = identity.newest();
   identity.saw(first, 30);
-  EXPECT_EQ(identity.seen_after_sync(root, 25, before), first);
-  // Asked after we saw 30, it knows only 12: restored from a backup.
-  const std::uint64_t second = identity.seen_after_sync(root, 12, identity.newest());
+  EXPECT_EQ(look(25, before), first);
+  // Asked after we saw 30, it knows only 12: a deposed leader for a while, another one knows better.
+  EXPECT_EQ(look(12, identity.newest()).error().kind, ErrorKind::retryable);
+  now += Identity::kBehindMax;
+  EXPECT_EQ(look(31, identity.newest()), first);
+  EXPECT_EQ(look(12, identity.newest()).error().kind, ErrorKind::retryable);
+  now += Identity::kBehindMax / 2;
+  EXPECT_EQ(look(13, identity.newest()).error().kind, ErrorKind::retryable);
+  // For longer: restored from a backup.
+  now += Identity::kBehindMax / 2;
+  const std::uint64_t second = look(13, identity.newest()).value();
   EXPECT_NE(second, first);
-  EXPECT_EQ(identity.seen_after_sync(root, 40, identity.newest()), second);
+  EXPECT_EQ(look(40, identity.newest()), second);
   root.ctime = 2000;
-  const std::uint64_t third = identity.seen_after_sync(root, 5, identity.newest());
+  const std::uint64_t third = look(5, identity.newest()).value();
   EXPECT_NE(third, first);
   EXPECT_NE(third, second);
-  EXPECT_EQ(identity.seen_after_sync(root, 6, identity.newest()), third);
+  EXPECT_EQ(look(6, identity.newest()), third);
 }
 
 }  // namespace
