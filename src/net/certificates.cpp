@@ -59,12 +59,12 @@ Status add_extension(X509* certificate, X509* issuer, int kind, const std::strin
   return {};
 }
 
-bool is_ip(const std::string& name) {
+bool is_ip_name(const std::string& name) {
   unsigned char bytes[16];
   return inet_pton(AF_INET, name.c_str(), bytes) == 1 || inet_pton(AF_INET6, name.c_str(), bytes) == 1;
 }
 
-bool is_dns(std::string_view name) {
+bool is_dns_name(std::string_view name) {
   if (name.starts_with("*.")) name.remove_prefix(2);
   constexpr std::size_t kDnsBytesMax = 253;
   return !name.empty() && name.size() <= kDnsBytesMax && std::ranges::all_of(name, [](char c) {
@@ -217,8 +217,8 @@ Result<PemPair> issue_certificate(const PemPair& authority, const CertificateWis
   }
   std::string names;
   for (const std::string& name : wish.names) {
-    const bool ip = is_ip(name);
-    if (!ip && !is_dns(name))
+    const bool ip = is_ip_name(name);
+    if (!ip && !is_dns_name(name))
       return fail(ErrorKind::invalid, "'" + name + "' is no DNS name and no IP address");
     names += (names.empty() ? "" : ",") + std::string(ip ? "IP:" : "DNS:") + name;
   }
