@@ -39,6 +39,7 @@ CONTENTS = [
                ("README.zh-CN.md", "简体中文")]),
     ("Run it", [("docs/spec.md", "The spec"), ("docs/proxy.md", "The proxy's file"),
                 ("docs/operations.md", "Operations"), ("docs/registries.md", "Registries"),
+                ("docs/registry-access.md", "Access to the registry"),
                 ("docs/tls.md", "TLS, passwords, sockets"),
                 ("?docs/metrics.md", "Metrics"), ("?docs/dashboard.md", "Dashboard"), ("?docs/drill.md", "The drill"),
                 ("docs/limits.md", "Limits")]),

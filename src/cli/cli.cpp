@@ -22,6 +22,8 @@ int run(int argc, char** argv) {
   add_route(app);
   add_proxy(app);
   add_registry(app);
+  add_token(app);
+  add_cert(app);
   add_controller(app);
   add_serve(app);
   add_resize(app);

@@ -20,6 +20,8 @@ int run(int argc, char** argv);
 void add_topology(CLI::App& app);
 void add_route(CLI::App& app);
 void add_registry(CLI::App& app);
+void add_token(CLI::App& app);
+void add_cert(CLI::App& app);
 void add_proxy(CLI::App& app);
 void add_controller(CLI::App& app);
 void add_resize(CLI::App& app);

@@ -146,6 +146,7 @@ Result<std::vector<Finding>> examine(const Flags& flags) {
   }
   const auto coordinator = flags.registry.connect();
   if (!coordinator) return std::unexpected(coordinator.error());
+  options.registry_tls = {flags.registry.ca, flags.registry.certificate, flags.registry.key};
   return doctor::examine_cluster(**coordinator, flags.registry.keys(), endpoints_of(flags.registry.registry),
                                  options);
 }

@@ -230,6 +230,8 @@ void add_registry_copy(CLI::App& registry) {
       ->capture_default_str();
   command->add_option("--from-auth-file", flags->from.auth_file, "Like --registry-auth-file, for --from");
   command->add_option("--to-auth-file", flags->to.auth_file, "Like --registry-auth-file, for --to");
+  command->add_option("--from-ca", flags->from.ca, "Like --registry-ca, for --from");
+  command->add_option("--to-ca", flags->to.ca, "Like --registry-ca, for --to");
   command->add_flag("--force", flags->force, "Replace the cluster that is there already");
   command->add_flag("--routers-run", flags->routers_run, "Although routers still follow the old registry");
   command->add_flag("--json", flags->json, "One JSON object: cluster, from, to, keys");

@@ -22,27 +22,42 @@ Result<coord::Credentials> read_auth_file(const std::string& file) {
 }  // namespace
 
 void RegistryFlags::add_to(CLI::App& command, bool cluster_required) {
-  command
-      .add_option("--registry", registry,
-                  "URL of the registry, of etcd (http://HOST:PORT) or of ZooKeeper (zk://HOST:PORT/PATH); "
-                  "several hosts: separated by commas")
-      ->envname("RINGSHIFT_REGISTRY")
-      ->capture_default_str();
+  add_connection_to(command);
   command.add_option("--namespace", name_space, "Namespace of the cluster")
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
-  command
-      .add_option(
-          "--registry-auth-file", auth_file,
-          "File that says who we are to the registry: digest:USER:PASSWORD (ZooKeeper), user:NAME:PASSWORD "
-          "(etcd) or token:SECRET")
-      ->envname("RINGSHIFT_REGISTRY_AUTH_FILE");
   CLI::Option* name_option =
       command.add_option("--cluster", cluster, "Name of the cluster")->envname("RINGSHIFT_CLUSTER");
   if (cluster_required) name_option->required();
 }
 
-Result<std::unique_ptr<coord::Coordinator>> RegistryFlags::connect() const {
+void RegistryFlags::add_connection_to(CLI::App& command) {
+  constexpr const char* kGroup = "Registry";
+  command
+      .add_option("--registry", registry,
+                  "URL of the registry, of etcd (http(s)://HOST:PORT) or of ZooKeeper (zk://HOST:PORT/PATH); "
+                  "several hosts: separated by commas")
+      ->envname("RINGSHIFT_REGISTRY")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--registry-auth-file", auth_file,
+          "File that says who we are to the registry: token:SECRET (ours), user:NAME:PASSWORD (etcd) or "
+          "digest:USER:PASSWORD (ZooKeeper)")
+      ->type_name("FILE")
+      ->envname("RINGSHIFT_REGISTRY_AUTH_FILE")
+      ->group(kGroup);
+  const auto tls = [&](const char* flag, std::string& value, const char* text, const char* variable) {
+    command.add_option(flag, value, text)->type_name("FILE")->envname(variable)->group(kGroup);
+  };
+  tls("--registry-ca", ca, "Who signs the registry's certificate, for https:// [the system's CAs]",
+      "RINGSHIFT_REGISTRY_CA");
+  tls("--registry-cert", certificate, "Our own certificate (PEM), when the registry asks for one",
+      "RINGSHIFT_REGISTRY_CERT");
+  tls("--registry-key", key, "The key of that certificate", "RINGSHIFT_REGISTRY_KEY");
+}
+
+Result<coord::Options> RegistryFlags::options() const {
   coord::Options options;
   for (std::size_t begin = 0; begin <= registry.size();) {
     const std::size_t end = std::min(registry.find(',', begin), registry.size());
@@ -54,7 +69,18 @@ Result<std::unique_ptr<coord::Coordinator>> RegistryFlags::connect() const {
     if (!credentials) return std::unexpected(std::move(credentials.error()));
     options.credentials = *std::move(credentials);
   }
-  return coord::connect(std::move(options));
+  if (certificate.empty() != key.empty()) {
+    return fail(ErrorKind::invalid,
+                "--registry-cert FILE needs --registry-key FILE, and the other way round");
+  }
+  options.tls = {ca, certificate, key};
+  return options;
+}
+
+Result<std::unique_ptr<coord::Coordinator>> RegistryFlags::connect() const {
+  Result<coord::Options> made = options();
+  if (!made) return std::unexpected(std::move(made.error()));
+  return coord::connect(*std::move(made));
 }
 
 }  // namespace ringshift::cli

@@ -128,7 +128,11 @@ class EtcdCoordinator final : public Coordinator {
   // With the headers that say who we are, again when the registry says that they no longer do.
   std::expected<http::Answer, http::TransportError> send_as_us(const std::string& endpoint,
                                                                http::Call& request) {
-    const auto send = [this](const http::Call& call) { return http_.send(call); };
+    request.tls = options_.tls;
+    const auto send = [this](http::Call call) {
+      call.tls = options_.tls;
+      return http_.send(call);
+    };
     for (int tries = 0;; ++tries) {
       auto headers = access_->headers(endpoint, options_.request_timeout, send);
       if (!headers) return std::unexpected(std::move(headers.error()));
@@ -166,11 +170,17 @@ Result<std::unique_ptr<Coordinator>> connect(Options options) {
           "a registry's URL holds no user and password: put user:NAME:PASSWORD into a file and name it "
           "by --registry-auth-file");
     }
-    if (!endpoint.starts_with("http://") || endpoint.size() <= 7) {
+    const bool secure = endpoint.starts_with("https://");
+    if (!(secure || endpoint.starts_with("http://")) || endpoint.size() <= (secure ? 8U : 7U)) {
       return fail(ErrorKind::invalid,
-                  fmt::format("registry '{}': write http://HOST:PORT, for example "
-                              "http://127.0.0.1:7379 (https comes with authentication), or "
-                              "zk://HOST:PORT for ZooKeeper",
+                  fmt::format("registry '{}': write http://HOST:PORT or https://HOST:PORT, for example "
+                              "http://127.0.0.1:7379, or zk://HOST:PORT for ZooKeeper",
+                              endpoint));
+    }
+    if (!secure && !(options.tls.ca.empty() && options.tls.certificate.empty())) {
+      return fail(ErrorKind::invalid,
+                  fmt::format("registry '{}': --registry-ca and --registry-cert are for TLS, "
+                              "and it has none: write https://",
                               endpoint));
     }
     while (endpoint.ends_with('/')) endpoint.pop_back();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "coord/credentials.h"
+#include "http/client.h"
 #include "ringshift/error.h"
 
 namespace ringshift::coord {
@@ -72,9 +73,11 @@ class Watch {
 };
 
 struct Options {
-  std::vector<std::string> endpoints;  // http://host:port, tried in turn; or a zk:// URL, cut at its commas.
+  std::vector<std::string>
+      endpoints;  // http(s)://host:port, tried in turn; or a zk:// URL, cut at its commas.
   std::chrono::milliseconds request_timeout{3000};
   Credentials credentials{};
+  http::ClientTls tls{};  // Of https://.
 };
 
 class Coordinator {

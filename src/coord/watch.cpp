@@ -79,7 +79,8 @@ class EtcdWatch final : public Watch {
   }
 
   // Status 0: the answer is too large, or this watch ends.
-  std::expected<http::Answer, http::TransportError> run_whole(const http::Call& request) {
+  std::expected<http::Answer, http::TransportError> run_whole(http::Call request) {
+    request.tls = options_.tls;
     http::Answer answer;
     const auto status = call_.run(
         request,
@@ -183,6 +184,7 @@ class EtcdWatch final : public Watch {
   [[nodiscard]] http::Call call_to(std::string_view path, std::string body) const {
     http::Call request;
     request.url = endpoint() + std::string(path);
+    request.tls = options_.tls;
     request.headers = authorization_;
     request.headers.emplace_back(kHasLeader);
     request.body = std::move(body);

@@ -64,7 +64,7 @@ std::vector<Finding> examine_cluster(coord::Coordinator& coordinator, const coor
                                      const std::vector<std::string>& endpoints, const Options& options) {
   Findings registry("registry"), topology_found("topology"), resize_found("resize"), routers("routers");
   std::vector<EndpointFacts> urls;
-  for (const std::string& url : endpoints) urls.push_back(look_at_endpoint(url));
+  for (const std::string& url : endpoints) urls.push_back(look_at_endpoint(url, options.registry_tls));
   check_endpoints(urls, registry);
 
   Looks looks;

@@ -13,6 +13,7 @@
 #include "coord/coordinator.h"
 #include "coord/keys.h"
 #include "doctor/finding.h"
+#include "http/client.h"
 #include "ringshift/topology.h"
 
 namespace ringshift::doctor {
@@ -23,6 +24,7 @@ inline constexpr std::chrono::milliseconds kBetweenLooks{2500};
 struct Options {
   std::vector<std::string> proxies;                                          // To be asked themselves.
   std::shared_ptr<const backend::MemberAccess> member_access, proxy_access;  // Null: plain, no password.
+  http::ClientTls registry_tls{};
 };
 
 // A cluster of a registry. `endpoints`: the registry's URLs, each looked at by itself.

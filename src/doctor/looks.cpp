@@ -53,7 +53,7 @@ RegistryLook look_at_registry(coord::Coordinator& coordinator, const coord::Clus
   return look;
 }
 
-EndpointFacts look_at_endpoint(const std::string& url) {
+EndpointFacts look_at_endpoint(const std::string& url, const http::ClientTls& tls) {
   EndpointFacts facts;
   facts.url = url;
   if (url.starts_with(coord::zookeeper::kScheme)) {
@@ -69,6 +69,7 @@ EndpointFacts look_at_endpoint(const std::string& url) {
   http::Call call;
   call.method = "GET";
   call.url = url + "/version";
+  call.tls = tls;
   call.timeout = kPatience;
   const auto start = SteadyClock::now();
   const auto answer = client.send(call);

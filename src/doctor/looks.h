@@ -13,6 +13,7 @@
 #include "backend/access.h"
 #include "coord/coordinator.h"
 #include "coord/keys.h"
+#include "http/client.h"
 
 namespace ringshift::doctor {
 
@@ -32,7 +33,7 @@ struct EndpointFacts {
   double round_trip_ms = 0;
   std::optional<std::int64_t> clock_ahead_s;  // Of this machine's, to a second; by the Date of its answer.
 };
-[[nodiscard]] EndpointFacts look_at_endpoint(const std::string& url);
+[[nodiscard]] EndpointFacts look_at_endpoint(const std::string& url, const http::ClientTls& tls);
 
 struct ProxyFacts {
   std::string address, unreachable;

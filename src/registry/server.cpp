@@ -1,36 +1,21 @@
 #include "registry/server.h"
 
 #include <fmt/format.h>
-
-#include <array>
-#include <atomic>
+#include <strings.h>
 
 #include "base/log.h"
-#include "http/server.h"
-#include "registry/answer.h"
-#include "registry/request.h"
-#include "registry/watch_hub.h"
+#include "registry/server_impl.h"
 #include "ringshift_version.h"
-#include "store/errors.h"
-#include "store/store.h"
 #include "telemetry/exposition.h"
 
 namespace ringshift::registry {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};  // Leases, closed streams.
+constexpr std::chrono::seconds kAccessTick{1};   // Streams whose token has ended.
 constexpr std::chrono::seconds kProgressInterval{60};
-constexpr char kEtcdVersion[] = "3.4.0";  // The API level that we speak.
-constexpr char kJson[] = "application/json";
-constexpr char kText[] = "text/plain; charset=utf-8";
-
-// Of /metrics. kRoutes name them by their place.
-constexpr std::array<std::string_view, 12> kVerbs = {
-    "range",           "put",          "delete_range",     "txn",          "compaction", "lease_grant",
-    "lease_keepalive", "lease_revoke", "lease_timetolive", "lease_leases", "status",     "watch"};
-constexpr std::size_t kWatchVerb = 11;
-// Refused: what was asked is wrong, or not so (any more). Failed: we could not.
-constexpr std::array<std::string_view, 3> kOutcomes = {"ok", "refused", "failed"};
+constexpr std::int64_t kDaySeconds = 86'400;
+constexpr std::size_t kUncounted = kVerbs.size();
 
 // The host part of a Host header.
 std::string host_of(std::string header) {
@@ -38,224 +23,166 @@ std::string host_of(std::string header) {
   return header.substr(0, header.find(':'));
 }
 
+// "Bearer T", or T alone as etcd's clients send it.
+std::string token_of(std::string header) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (header.size() > kScheme.size() && strncasecmp(header.c_str(), kScheme.data(), kScheme.size()) == 0) {
+    header.erase(0, header.find_first_not_of(' ', kScheme.size()));
+  }
+  return header;
+}
+
 }  // namespace
 
-struct Server::Impl {
-  Options options;
-  std::unique_ptr<store::Store> store;
-  std::unique_ptr<WatchHub> hub;
-  bool expiry_failing = false;
-  // Written by the server's thread, read by any.
-  std::array<std::array<std::atomic<std::uint64_t>, kOutcomes.size()>, kVerbs.size()> answered{};
-  std::atomic<std::size_t> watches{0};
-  std::unique_ptr<http::Server> http;  // Last: its thread uses all above.
-
-  using Verb = std::string (Impl::*)(const std::string& body, ErrorAnswer& error);
-  struct Route {
-    std::string_view path;
-    Verb verb;
-    std::size_t name;  // In kVerbs.
+// Every endpoint, and what it asks of its caller.
+const std::vector<Server::Impl::Route>& Server::Impl::table() {
+  static const std::vector<Route> kRoutes = {
+      {"GET", "/health", Need::nothing, nullptr, &Impl::health, kUncounted},
+      {"GET", "/version", Need::nothing, nullptr, &Impl::version, kUncounted},
+      {"POST", "/v3/kv/range", Need::identity, &Impl::range, nullptr, 0},
+      {"POST", "/v3/kv/put", Need::identity, &Impl::put, nullptr, 1},
+      {"POST", "/v3/kv/deleterange", Need::identity, &Impl::remove, nullptr, 2},
+      {"POST", "/v3/kv/txn", Need::identity, &Impl::txn, nullptr, 3},
+      {"POST", "/v3/kv/compaction", Need::admin, &Impl::compaction, nullptr, 4},
+      {"POST", "/v3/lease/grant", Need::identity, &Impl::grant, nullptr, 5},
+      {"POST", "/v3/lease/keepalive", Need::identity, &Impl::keep_alive, nullptr, 6},
+      {"POST", "/v3/lease/revoke", Need::identity, &Impl::revoke, nullptr, 7},
+      // etcd 3.4 answers these three under /v3/kv/lease as well.
+      {"POST", "/v3/kv/lease/revoke", Need::identity, &Impl::revoke, nullptr, 7},
+      {"POST", "/v3/lease/timetolive", Need::identity, &Impl::time_to_live, nullptr, 8},
+      {"POST", "/v3/kv/lease/timetolive", Need::identity, &Impl::time_to_live, nullptr, 8},
+      {"POST", "/v3/lease/leases", Need::identity, &Impl::leases, nullptr, 9},
+      {"POST", "/v3/kv/lease/leases", Need::identity, &Impl::leases, nullptr, 9},
+      {"POST", "/v3/maintenance/status", Need::identity, &Impl::status, nullptr, 10},
+      {"POST", "/v3/watch", Need::identity, nullptr, &Impl::open_watch, kWatchVerb},
+      {"POST", "/v3/auth/authenticate", Need::nothing, &Impl::authenticate, nullptr, 12},
+      {"POST", "/ringshift/v1/token/create", Need::admin, &Impl::token_create, nullptr, 13},
+      {"POST", "/ringshift/v1/token/list", Need::admin, &Impl::token_list, nullptr, 14},
+      {"POST", "/ringshift/v1/token/rotate", Need::admin, &Impl::token_rotate, nullptr, 15},
+      {"POST", "/ringshift/v1/token/revoke", Need::admin, &Impl::token_revoke, nullptr, 16},
+      {"POST", "/ringshift/v1/audit", Need::admin, &Impl::read_audit, nullptr, 17},
+      {"POST", "/ringshift/v1/backup", Need::admin, nullptr, &Impl::backup, kBackupVerb},
   };
-  void count(std::size_t verb, int status) {
-    // 503: the disk refused (full, say); other errors are the caller's.
-    std::atomic<std::uint64_t>& n = answered[verb][status < 400 ? 0 : status < 500 ? 1 : 2];
-    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  static const Route kRoutes[];
+  return kRoutes;
+}
 
-  [[nodiscard]] Header header(store::Revision revision) const { return {store->cluster_id(), revision}; }
+std::vector<RouteInfo> Server::routes() {
+  std::vector<RouteInfo> all;
+  for (const Impl::Route& route : Impl::table()) all.push_back({route.method, route.path, route.need});
+  return all;
+}
 
-  // The answer of `run(request)` in JSON, or the error of parsing or running.
-  template <class Request, class Run>
-  std::string answer(const Result<Request>& request, ErrorAnswer& error, Run run) {
-    if (!request) {
-      error = to_answer(request.error());
-      return {};
-    }
-    const auto result = run(*request);
-    if (!result) {
-      error = to_answer(result.error());
-      if (result.error().kind == ErrorKind::overloaded || result.error().kind == ErrorKind::internal) {
-        base::log(base::LogLevel::error, "{}", result.error().message);
-      }
-      return {};
-    }
-    return to_json(header(result->revision), *result);
-  }
+void Server::Impl::count(std::size_t verb, int status) {
+  if (verb >= kVerbs.size()) return;
+  // 503: the disk refused (full, say); other errors are the caller's.
+  std::atomic<std::uint64_t>& n = answered[verb][status < 400 ? 0 : status < 500 ? 1 : 2];
+  n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 
-  std::string range(const std::string& body, ErrorAnswer& error) {
-    return answer(parse_range(body), error, [&](const auto& r) { return store->range(r); });
-  }
-  std::string put(const std::string& body, ErrorAnswer& error) {
-    return answer(parse_put(body), error, [&](const auto& r) { return store->put(r); });
-  }
-  std::string remove(const std::string& body, ErrorAnswer& error) {
-    return answer(parse_delete(body), error, [&](const auto& r) { return store->remove(r); });
-  }
-  std::string txn(const std::string& body, ErrorAnswer& error) {
-    return answer(parse_txn(body), error, [&](const auto& r) { return store->txn(r); });
-  }
-  std::string compaction(const std::string& body, ErrorAnswer& error) {
-    return simple(parse_compaction(body), error, [&](store::Revision r) -> Result<std::string> {
-      if (const auto done = store->compact(r); !done) return std::unexpected(done.error());
-      return std::string();
-    });
-  }
-
-  // As answer(), for what is not a store result: `run` gives the fields after the header.
-  template <class Request, class Run>
-  std::string simple(const Result<Request>& request, ErrorAnswer& error, Run run) {
-    if (!request) {
-      error = to_answer(request.error());
-      return {};
-    }
-    const Result<std::string> fields = run(*request);
-    if (!fields) {
-      error = to_answer(fields.error());
-      return {};
-    }
-    return to_json(header(store->revision()), *fields);
-  }
-
-  std::string grant(const std::string& body, ErrorAnswer& error) {
-    return simple(parse_lease(body), error, [&](const LeaseRequest& r) -> Result<std::string> {
-      const auto lease = store->grant(r.ttl_seconds, r.id);
-      if (!lease) return std::unexpected(lease.error());
-      return number_field("ID", lease->id) + number_field("TTL", lease->granted_seconds);
-    });
-  }
-  std::string keep_alive(const std::string& body, ErrorAnswer& error) {
-    const std::string inner =
-        simple(parse_lease(body), error, [&](const LeaseRequest& r) -> Result<std::string> {
-          const auto lease = store->keep_alive(r.id);
-          if (!lease && lease.error().kind != ErrorKind::not_found) return std::unexpected(lease.error());
-          // A lease that is gone is no error in etcd: the TTL is missing.
-          return number_field("ID", r.id) + (lease ? number_field("TTL", lease->remaining_seconds) : "");
-        });
-    return inner.empty() ? inner : "{\"result\":" + inner + "}\n";
-  }
-  std::string revoke(const std::string& body, ErrorAnswer& error) {
-    return simple(parse_lease(body), error, [&](const LeaseRequest& r) -> Result<std::string> {
-      if (const auto done = store->revoke(r.id); !done) return std::unexpected(done.error());
-      return std::string();
-    });
-  }
-  std::string time_to_live(const std::string& body, ErrorAnswer& error) {
-    return simple(parse_lease(body), error, [&](const LeaseRequest& r) -> Result<std::string> {
-      const auto lease = store->time_to_live(r.id, r.keys);
-      if (!lease && lease.error().kind != ErrorKind::not_found) return std::unexpected(lease.error());
-      if (!lease) return number_field("ID", r.id) + number_field("TTL", -1);
-      return number_field("ID", r.id) + number_field("TTL", lease->remaining_seconds) +
-             number_field("grantedTTL", lease->granted_seconds) + key_list(lease->keys);
-    });
-  }
-  std::string leases(const std::string& body, ErrorAnswer& error) {
-    return simple(parse_lease(body), error, [&](const LeaseRequest&) -> Result<std::string> {
-      std::string list;
-      for (const store::LeaseId id : store->leases()) {
-        list += fmt::format("{}{{\"ID\":\"{}\"}}", list.empty() ? ",\"leases\":[" : ",", id);
-      }
-      return list.empty() ? list : list + "]";
-    });
-  }
-  std::string status(const std::string& body, ErrorAnswer& error) {
-    return simple(parse_lease(body), error, [&](const LeaseRequest&) -> Result<std::string> {
-      const auto bytes = store->bytes();
-      if (!bytes) return std::unexpected(bytes.error());
-      const store::Revision revision = store->revision();
-      return fmt::format(R"(,"version":"{}","dbSize":"{}","leader":"{}","raftIndex":"{}","raftTerm":"1",)"
-                         R"("raftAppliedIndex":"{}","dbSizeInUse":"{}")",
-                         kEtcdVersion, *bytes, store->cluster_id(), revision, revision, *bytes);
-    });
-  }
-
-  void handle(const http::Request& request, http::Exchange& exchange);
-  void open_watch(const http::Request& request, http::Exchange& exchange);
-  void post(const http::Request& request, http::Exchange& exchange, const Route& route);
-  [[nodiscard]] bool from_elsewhere(const http::Request& request) const;
-  void tick();
-  Status open();
-};
-
-const Server::Impl::Route Server::Impl::kRoutes[] = {
-    {"/v3/kv/range", &Impl::range, 0},
-    {"/v3/kv/put", &Impl::put, 1},
-    {"/v3/kv/deleterange", &Impl::remove, 2},
-    {"/v3/kv/txn", &Impl::txn, 3},
-    {"/v3/kv/compaction", &Impl::compaction, 4},
-    {"/v3/lease/grant", &Impl::grant, 5},
-    {"/v3/lease/keepalive", &Impl::keep_alive, 6},
-    {"/v3/lease/revoke", &Impl::revoke, 7},
-    {"/v3/kv/lease/revoke", &Impl::revoke, 7},  // etcd 3.4 answers these three under /v3/kv/lease as well.
-    {"/v3/lease/timetolive", &Impl::time_to_live, 8},
-    {"/v3/kv/lease/timetolive", &Impl::time_to_live, 8},
-    {"/v3/lease/leases", &Impl::leases, 9},
-    {"/v3/kv/lease/leases", &Impl::leases, 9},
-    {"/v3/maintenance/status", &Impl::status, 10},
-};
+void Server::Impl::log_failure(const Error& error) {
+  if (error.kind != ErrorKind::overloaded && error.kind != ErrorKind::internal) return;
+  base::log(base::LogLevel::error, "{}", error.message);
+}
 
 // A page in a browser on this machine could post here, and by a name of its own that points to 127.0.0.1
-// even read the answer. It says where it comes from, in Origin, or whom it asks, in Host.
+// even read the answer. It says where it comes from, in Origin, or whom it asks, in Host. With authentication
+// it would need a token first, which no page has.
 bool Server::Impl::from_elsewhere(const http::Request& request) const {
+  if (options.auth) return false;
   if (request.header("Origin")) return true;
+  if (!http::is_loopback(options.listen_host)) return false;
   const std::optional<std::string> host = request.header("Host");
   return host && !http::is_loopback(host_of(*host));
 }
 
+void Server::Impl::health(const http::Request&, http::Exchange& exchange, const Caller&) {
+  exchange.reply(200, kText, R"({"health":"true"})");
+}
+
+void Server::Impl::version(const http::Request&, http::Exchange& exchange, const Caller&) {
+  exchange.reply(200, kJson,
+                 fmt::format(R"({{"etcdserver":"{0}","etcdcluster":"{0}","ringshift":"{1}"}})", kEtcdVersion,
+                             RINGSHIFT_VERSION));
+}
+
 void Server::Impl::handle(const http::Request& request, http::Exchange& exchange) {
   if (from_elsewhere(request)) {
-    const ErrorAnswer denied = error_answer(403, 7,
-                                            "this registry has no authentication: it answers local programs "
-                                            "only, not web pages or other hosts' names");
-    return exchange.reply(denied.status, kJson, denied.body);
+    const ErrorAnswer elsewhere =
+        error_answer(403, 7,
+                     "this registry has no authentication: it answers local programs "
+                     "only, not web pages or other hosts' names");
+    return exchange.reply(elsewhere.status, kJson, elsewhere.body);
   }
-  const bool get = request.method == "GET" || request.method == "HEAD";
-  if (request.path == "/health" || request.path == "/version") {
-    if (!get) return exchange.reply(405, kText, "Method Not Allowed\n");
-    if (request.path == "/health") return exchange.reply(200, kText, R"({"health":"true"})");
-    return exchange.reply(200, kJson,
-                          fmt::format(R"({{"etcdserver":"{0}","etcdcluster":"{0}","ringshift":"{1}"}})",
-                                      kEtcdVersion, RINGSHIFT_VERSION));
-  }
-  if (request.path == "/v3/watch") {
-    if (request.method != "POST") return exchange.reply(405, kText, "Method Not Allowed\n");
-    return open_watch(request, exchange);
-  }
-  for (const Route& route : kRoutes) {
+  for (const Route& route : table()) {
     if (route.path != request.path) continue;
-    if (request.method != "POST") return exchange.reply(405, kText, "Method Not Allowed\n");
-    return post(request, exchange, route);
+    const bool head = route.method == "GET" && request.method == "HEAD";
+    if (request.method != route.method && !head) return exchange.reply(405, kText, "Method Not Allowed\n");
+    Caller caller;
+    caller.peer = request.peer;
+    if (const auto refused = admit(request, route, caller)) {
+      if (refused->status == 401) exchange.add_header("WWW-Authenticate", "Bearer");
+      if (refused->status == 429) exchange.add_header("Retry-After", "1");
+      return refuse(exchange, route.name, *refused);
+    }
+    return answer(request, exchange, route, caller);
   }
   exchange.reply(404, kText, "Not Found\n");
 }
 
-void Server::Impl::post(const http::Request& request, http::Exchange& exchange, const Route& route) {
+std::optional<ErrorAnswer> Server::Impl::admit(const http::Request& request, const Route& route,
+                                               Caller& caller) {
+  if (book == nullptr || route.need == Need::nothing) return std::nullopt;
+  const std::string token = token_of(request.header("Authorization").value_or(""));
+  if (!token.empty()) caller.who = book->find(token);
+  if (caller.who == nullptr) {
+    denied[0].fetch_add(1, std::memory_order_relaxed);
+    audit_denied(caller, route.path, token.empty() ? "no token" : "a token that is not known, or has ended");
+    // etcd's own words where its clients compare them.
+    return error_answer(401, 16,
+                        token.empty() ? "this registry asks for a token: send 'Authorization: Bearer TOKEN' "
+                                        "(--registry-auth-file of our own commands)"
+                                      : "etcdserver: invalid auth token");
+  }
+  caller.secret_hash = TokenBook::hash_of(token);
+  if (!limit->take(caller.who->name, std::chrono::steady_clock::now())) {
+    denied[2].fetch_add(1, std::memory_order_relaxed);
+    return error_answer(429, 8,
+                        fmt::format("token '{}' asks more than {:.0f} times a second, its limit: try again "
+                                    "in a second",
+                                    caller.who->name, options.requests_per_second));
+  }
+  // Said here as well as by each verb: one that forgot would not be open.
+  if (route.need == Need::admin) {
+    if (const Status allowed = may_administer(*caller.who, route.path); !allowed) {
+      denied[1].fetch_add(1, std::memory_order_relaxed);
+      audit_denied(caller, route.path, allowed.error().message);
+      return to_answer(allowed.error());
+    }
+  }
+  return std::nullopt;
+}
+
+void Server::Impl::refuse(http::Exchange& exchange, std::size_t name, const ErrorAnswer& error) {
+  count(name, error.status);
+  exchange.reply(error.status, kJson, error.body);
+}
+
+void Server::Impl::answer(const http::Request& request, http::Exchange& exchange, const Route& route,
+                          const Caller& caller) {
+  if (route.whole != nullptr) return (this->*route.whole)(request, exchange, caller);
   ErrorAnswer error{0, {}};
-  const std::string body = (this->*route.verb)(request.body, error);
-  count(route.name, error.status);
+  const std::string body = (this->*route.verb)(request.body, caller, error);
+  if (error.status == 403 && caller.who != nullptr) {
+    denied[1].fetch_add(1, std::memory_order_relaxed);
+    audit_denied(caller, route.path, error.body);
+  }
   if (error.status != 0) {
-    exchange.reply(error.status, kJson, error.body);
+    refuse(exchange, route.name, error);
   } else {
+    count(route.name, 200);
     exchange.reply(200, kJson, body);
   }
   hub->flush();
-}
-
-void Server::Impl::open_watch(const http::Request& request, http::Exchange& exchange) {
-  const auto commands = parse_watch(request.body);
-  if (!commands) {
-    const ErrorAnswer error = error_answer(500, 2, commands.error().message);
-    count(kWatchVerb, 400);  // What etcd calls 500 here is the client's fault.
-    return exchange.reply(error.status, kJson, error.body);
-  }
-  if (hub->size() + commands->size() > kWatchesMax) {
-    const ErrorAnswer error =
-        error_answer(429, 8, fmt::format("this registry serves at most {} watches: close some", kWatchesMax));
-    count(kWatchVerb, error.status);
-    return exchange.reply(error.status, kJson, error.body);
-  }
-  count(kWatchVerb, 200);
-  hub->add(exchange.stream(kJson), *commands);
 }
 
 void Server::Impl::tick() {
@@ -264,21 +191,43 @@ void Server::Impl::tick() {
   expiry_failing = !expired;  // Said once, tried again at every tick.
   hub->flush();
   hub->sweep();
+  forget_sent();
   watches.store(hub->size(), std::memory_order_relaxed);
 }
 
 Status Server::Impl::open() {
-  if (!http::is_loopback(options.listen_host)) {
-    return fail(
-        ErrorKind::denied,
-        fmt::format(
-            "the registry will not listen on {}: it has no authentication and no TLS yet, and anybody who "
-            "reaches it could change the cluster; listen on 127.0.0.1, or use an etcd cluster",
-            options.listen_host));
+  if (!http::is_loopback(options.listen_host) && !options.open_to_the_network &&
+      !(options.auth && !options.tls_certificate.empty())) {
+    return fail(ErrorKind::denied, fmt::format("the registry will not listen on {} without both "
+                                               "authentication and TLS: anybody who reaches it could "
+                                               "change the cluster, or read its tokens; give --auth, "
+                                               "--tls-cert and --tls-key, or listen on 127.0.0.1 "
+                                               "(--insecure-open-to-the-network does it all the same)",
+                                               options.listen_host));
+  }
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return fail(ErrorKind::invalid, "TLS needs both --tls-cert FILE and --tls-key FILE");
+  }
+  if (options.tls_certificate.empty() && !options.client_ca.empty()) {
+    return fail(ErrorKind::invalid, "--client-ca needs TLS: give --tls-cert FILE and --tls-key FILE");
+  }
+  if (!options.tls_certificate.empty()) {
+    using Clients = net::TlsContext::ClientCertificates;
+    const Clients clients = options.client_ca.empty()              ? Clients::none
+                            : options.client_certificates_required ? Clients::required
+                                                                   : Clients::optional;
+    auto context =
+        net::TlsContext::server({options.tls_certificate, options.tls_key, options.client_ca, clients});
+    if (!context) return std::unexpected(context.error());
+    tls = *std::move(context);
   }
   auto opened = store::Store::open({options.database, options.retain_revisions, nullptr});
   if (!opened) return std::unexpected(opened.error());
   store = *std::move(opened);
+  limit.emplace(options.requests_per_second);
+  if (options.auth) {
+    if (const Status ready = open_book(); !ready) return ready;
+  }
   hub = std::make_unique<WatchHub>(*store);
   store->set_listener([this](const std::vector<store::Event>& events, store::Revision revision) {
     hub->committed(events, revision);
@@ -286,6 +235,7 @@ Status Server::Impl::open() {
   http::ServerOptions http_options;
   http_options.host = options.listen_host;
   http_options.port = options.port;
+  http_options.tls = tls;
   auto listening = http::Server::start(
       http_options,
       [this](const http::Request& request, http::Exchange& exchange) { handle(request, exchange); });
@@ -293,6 +243,18 @@ Status Server::Impl::open() {
   http = *std::move(listening);
   http->every(kTick, [this] { tick(); });
   http->every(kProgressInterval, [this] { hub->send_progress(); });
+  if (book == nullptr) return {};
+  http->every(kAccessTick, [this] {
+    hub->end_unless(
+        [this](const WatchHub::Owner& owner) { return book->alive(owner.name, owner.secret_hash); });
+  });
+  http->every(kProgressInterval, [this] {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const std::int64_t oldest =
+        std::chrono::duration_cast<std::chrono::seconds>(now).count() - options.audit_days * kDaySeconds;
+    if (const Status trimmed = store->trim_audit(options.audit_rows, oldest); !trimmed)
+      log_failure(trimmed.error());
+  });
   return {};
 }
 
@@ -317,6 +279,12 @@ void Server::collect(telemetry::Exposition& page) const {
                    {{"verb", kVerbs[verb]}, {"outcome", kOutcomes[outcome]}});
     }
   }
+  for (std::size_t why = 0; why < kDenials.size(); ++why) {
+    page.counter("ringshift_registry_denied_total",
+                 "Requests refused for who asked: without a token, not in its role, beyond its limit",
+                 static_cast<double>(impl_->denied[why].load(std::memory_order_relaxed)),
+                 {{"reason", kDenials[why]}});
+  }
   page.gauge("ringshift_registry_watches", "Watches that are open",
              static_cast<double>(impl_->watches.load(std::memory_order_relaxed)));
   impl_->store->collect(page);
@@ -324,8 +292,13 @@ void Server::collect(telemetry::Exposition& page) const {
 
 std::string Server::url() const {
   const std::string& host = impl_->options.listen_host;
-  return host.find(':') == std::string::npos ? fmt::format("http://{}:{}", host, port())
-                                             : fmt::format("http://[{}]:{}", host, port());
+  const char* scheme = impl_->tls == nullptr ? "http" : "https";
+  return host.find(':') == std::string::npos ? fmt::format("{}://{}:{}", scheme, host, port())
+                                             : fmt::format("{}://[{}]:{}", scheme, host, port());
 }
+
+const std::string& Server::admin_token_file() const noexcept { return impl_->admin_token_file; }
+
+Status Server::reload() { return impl_->tls == nullptr ? Status() : impl_->tls->reload(); }
 
 }  // namespace ringshift::registry

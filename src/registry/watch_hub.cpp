@@ -30,10 +30,21 @@ void WatchHub::send(Client& client, std::int64_t watch_id, std::string_view fiel
   client.stream->write("{\"result\":" + inner + "}\n");
 }
 
-void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands) {
+void WatchHub::end_unless(const std::function<bool(const Owner&)>& alive) {
+  remove_if([&](const Client& client) { return !alive(client.owner); });
+}
+
+std::size_t WatchHub::size_of(const std::string& owner) const {
+  const auto found = of_owner_.find(owner);
+  return found == of_owner_.end() ? 0 : found->second;
+}
+
+void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands,
+                   Owner owner) {
   flush();  // What was committed before must not reach the newcomer as news.
   Client& client = clients_.emplace_back();
   client.stream = std::move(stream);
+  client.owner = std::move(owner);
   client.stream->on_drained([this, &client] { catch_up(client); });
   for (const WatchCommand& command : commands) {
     std::visit(Overloaded{[&](const WatchCreate& wanted) { create(client, wanted); },
@@ -65,6 +76,7 @@ void WatchHub::create(Client& client, const WatchCreate& wanted) {
   Watch& watch = client.watches[id];
   (wanted.range_end.empty() ? of_one_key_[wanted.key] : of_ranges_).insert({&client, id});
   ++size_;
+  ++of_owner_[client.owner.name];
   watch.wanted = wanted;
   watch.next = wanted.start_revision > 0 ? wanted.start_revision : now + 1;
   watch.synced = watch.next > now;
@@ -82,6 +94,7 @@ void WatchHub::forget(Client& client, std::int64_t id) {
   }
   client.watches.erase(found);
   --size_;
+  if (const auto of = of_owner_.find(client.owner.name); --of->second == 0) of_owner_.erase(of);
 }
 
 std::string WatchHub::event_json(const Watch& watch, const store::Event& event) {
@@ -185,8 +198,12 @@ void WatchHub::sweep() {
   for (Client& client : clients_) {
     if (!client.stream->closed() && client.stream->backlog() == 0) catch_up(client);
   }
+  remove_if([](const Client& client) { return client.stream->closed(); });
+}
+
+void WatchHub::remove_if(const std::function<bool(const Client&)>& unwanted) {
   for (auto client = clients_.begin(); client != clients_.end();) {
-    if (!client->stream->closed()) {
+    if (!unwanted(*client)) {
       ++client;
       continue;
     }

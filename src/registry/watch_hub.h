@@ -10,6 +10,7 @@
 // nothing. Thread: the HTTP server's alone.
 #pragma once
 #include <compare>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -32,8 +33,15 @@ class WatchHub {
  public:
   explicit WatchHub(store::Store& store);
 
+  // Whose a stream is: a token's name, and the hash of its secret. Empty without authentication.
+  struct Owner {
+    std::string name, secret_hash;
+  };
   // REQUIRES: size() < kWatchesMax.
-  void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands);
+  void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands, Owner owner = {});
+  // Ends the streams of owners that may go on no longer. Not from within a stream's callback.
+  void end_unless(const std::function<bool(const Owner&)>& alive);
+  [[nodiscard]] std::size_t size_of(const std::string& owner) const;  // Its watches.
   // One committed revision. Only remembered: flush() hands it on, outside the store's lock.
   void committed(const std::vector<store::Event>& events, store::Revision revision);
   void flush();
@@ -52,6 +60,7 @@ class WatchHub {
   struct Client {
     std::unique_ptr<http::Stream> stream;
     std::map<std::int64_t, Watch> watches;
+    Owner owner;
   };
   struct Seat {  // Where a watch is found.
     Client* client = nullptr;
@@ -67,6 +76,7 @@ class WatchHub {
 
   void create(Client& client, const WatchCreate& wanted);
   void forget(Client& client, std::int64_t id);
+  void remove_if(const std::function<bool(const Client&)>& unwanted);
   void catch_up(Client& client);
   void hand_on(const Seat& seat, Commit& commit, std::size_t event);
   [[nodiscard]] std::string event_json(const Watch& watch, const store::Event& event);
@@ -78,6 +88,7 @@ class WatchHub {
   std::unordered_map<std::string, std::set<Seat>> of_one_key_;
   std::set<Seat> of_ranges_;
   std::size_t size_ = 0;
+  std::unordered_map<std::string, std::size_t> of_owner_;  // Watches of each.
   std::vector<Commit> commits_;
 };
 

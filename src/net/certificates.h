@@ -1,0 +1,43 @@
+// Certificates for people who have no authority to sign them: a small one of their own, by OpenSSL.
+//
+// Keys are EC P-256. An authority signs no further authorities (path length 0). Pure: nothing is read or
+// written here; PEM in, PEM out. Whoever has an authority's key makes certificates that everybody who trusts
+// it believes.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ringshift/error.h"
+
+namespace ringshift::net {
+
+inline constexpr int kCertificateDaysMax = 36'500;
+inline constexpr std::size_t kCertificateNamesMax = 100;
+
+struct PemPair {
+  std::string certificate, key;
+};
+
+[[nodiscard]] Result<PemPair> make_authority(const std::string& common_name, int days);
+
+struct CertificateWish {
+  std::string common_name;
+  std::vector<std::string> names;  // What it is valid for: DNS names (one '*.' may lead) and IP addresses.
+  int days = 365;
+};
+// For servers and clients alike. It ends with the authority at the latest.
+[[nodiscard]] Result<PemPair> issue_certificate(const PemPair& authority, const CertificateWish& wish);
+
+struct CertificateFacts {
+  std::string subject, issuer, serial;  // serial: hex.
+  std::vector<std::string> names;       // "DNS:...", "IP:..."
+  std::int64_t begins = 0, ends = 0;    // Unix seconds.
+  std::string sha256;                   // Of the whole certificate, hex.
+  bool authority = false;
+};
+// Every certificate in `pem`; invalid when there is none.
+[[nodiscard]] Result<std::vector<CertificateFacts>> read_certificates(const std::string& pem);
+
+}  // namespace ringshift::net
