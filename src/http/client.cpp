@@ -3,8 +3,10 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 namespace ringshift::http {
 namespace {
@@ -43,7 +45,17 @@ struct Sink {
   }
 };
 
-void prepare(CURL* curl, const Call& call, HeaderList& headers, Sink& sink) {
+using ErrorText = std::array<char, CURL_ERROR_SIZE>;
+
+void prepare_tls(CURL* curl, const ClientTls& tls) {
+  curl_easy_setopt(curl, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  curl_easy_setopt(curl, CURLOPT_CA_CACHE_TIMEOUT, 0L);  // A day otherwise, whatever the file says by then.
+  if (!tls.ca.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, tls.ca.c_str());
+  if (!tls.certificate.empty()) curl_easy_setopt(curl, CURLOPT_SSLCERT, tls.certificate.c_str());
+  if (!tls.key.empty()) curl_easy_setopt(curl, CURLOPT_SSLKEY, tls.key.c_str());
+}
+
+void prepare(CURL* curl, const Call& call, HeaderList& headers, Sink& sink, ErrorText& text) {
   for (const std::string& header : call.headers) headers.add(header);
   headers.add("Content-Type: application/json");
   headers.add("Expect:");  // No pause before a larger body.
@@ -63,10 +75,50 @@ void prepare(CURL* curl, const Call& call, HeaderList& headers, Sink& sink) {
   curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(call.timeout.count()));
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text.data());
+  prepare_tls(curl, call.tls);
   curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");  // The registry is never behind the environment's proxy.
 }
 
-TransportError failure(CURLcode code, const Call& call) {
+// TLS that trying again will not mend; nullopt: the failure is another.
+std::optional<Error> tls_failure(CURLcode code, const Call& call, std::string_view detail) {
+  const auto denied = [&](std::string_view what) {
+    return Error{ErrorKind::denied, fmt::format("{}: {} ({})", call.url, what, detail)};
+  };
+  switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return denied(
+          call.tls.ca.empty()
+              ? "its certificate is not one that the system's CAs vouch for: name the CA that signed it"
+              : fmt::format("its certificate is not one that {} vouches for, at this name and time",
+                            call.tls.ca));
+    case CURLE_SSL_CACERT_BADFILE:
+      return denied(fmt::format("CA file {} cannot be used", call.tls.ca));
+    case CURLE_SSL_CERTPROBLEM:
+      return denied(
+          fmt::format("our certificate {} and key {} cannot be used", call.tls.certificate, call.tls.key));
+    default:
+      break;
+  }
+  // The server's refusal of ours comes as an alert, with TLS 1.3 on the first read only.
+  const auto says = [&](std::string_view words) { return detail.find(words) != std::string_view::npos; };
+  if (says("alert") && (says("certificate") || says("unknown ca") || says("expired"))) {
+    return denied(call.tls.certificate.empty()
+                      ? "it wants a certificate of ours, and none is named"
+                      : fmt::format("it refuses our certificate {}", call.tls.certificate));
+  }
+  if (says("wrong version number")) {
+    return denied("there is no TLS at this address: write http://");
+  }
+  return std::nullopt;
+}
+
+TransportError failure(CURLcode code, const Call& call, const ErrorText& text) {
+  if (auto tls = tls_failure(code, call, text.data())) {
+    // Nothing was sent to whom we do not trust.
+    const bool handshake = code != CURLE_RECV_ERROR && code != CURLE_SEND_ERROR;
+    return {*std::move(tls), handshake};
+  }
   const bool unsent = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
     return {{ErrorKind::invalid, fmt::format("URL '{}' is not usable ({}): write http://HOST:PORT", call.url,
@@ -82,8 +134,17 @@ TransportError failure(CURLcode code, const Call& call) {
         {ErrorKind::retryable, fmt::format("{} did not answer within {} ms", call.url, call.timeout.count())},
         unsent};
   }
-  return {{ErrorKind::retryable, fmt::format("{} is not reachable ({}): is the registry running there?",
-                                             call.url, curl_easy_strerror(code))},
+  // With TLS 1.3 the request may be on its way before the server's alert is read, which is lost then.
+  const bool cut = code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING;
+  const char* hint = "";
+  if (cut && call.url.starts_with("https://")) {
+    hint = call.tls.certificate.empty() ? ", and does it want a certificate of ours"
+                                        : ", and does it take our certificate";
+  } else if (cut) {
+    hint = ", and without TLS";
+  }
+  return {{ErrorKind::retryable, fmt::format("{} is not reachable ({}): is the registry running there{}?",
+                                             call.url, curl_easy_strerror(code), hint)},
           unsent};
 }
 
@@ -127,7 +188,8 @@ std::expected<Answer, TransportError> Client::send(const Call& call) {
   Answer answer;
   HeaderList headers;
   Sink sink{&answer.body, nullptr};
-  prepare(curl, call, headers, sink);
+  ErrorText text{};
+  prepare(curl, call, headers, sink, text);
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout.count()));
   const CURLcode code = curl_easy_perform(curl);
   long status = 0;
@@ -136,7 +198,7 @@ std::expected<Answer, TransportError> Client::send(const Call& call) {
     answer.date = std::max<std::int64_t>(0, curl_getdate(date->value, nullptr));
   }
   impl_->give_back(curl);
-  if (code != CURLE_OK) return std::unexpected(failure(code, call));
+  if (code != CURLE_OK) return std::unexpected(failure(code, call, text));
   answer.status = static_cast<int>(status);
   return answer;
 }
@@ -163,7 +225,8 @@ std::expected<int, TransportError> StreamCall::run(const Call& call,
   CURL* curl = curl_easy_init();
   HeaderList headers;
   Sink sink{nullptr, &on_data};
-  prepare(curl, call, headers, sink);
+  ErrorText text{};
+  prepare(curl, call, headers, sink, text);
   if (whole) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout.count()));
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
@@ -191,7 +254,7 @@ std::expected<int, TransportError> StreamCall::run(const Call& call,
   curl_multi_remove_handle(impl_->multi, curl);
   curl_easy_cleanup(curl);
   if (impl_->cancelled.load() || sink.refused) return 0;
-  if (code != CURLE_OK) return std::unexpected(failure(code, call));
+  if (code != CURLE_OK) return std::unexpected(failure(code, call, text));
   return static_cast<int>(status);
 }
 

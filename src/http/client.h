@@ -1,8 +1,10 @@
 // An HTTP client: blocking requests over kept connections, and one-way streams that can be cancelled.
 //
 // Thread-safe; each request borrows a connection from a small pool, so that threads do not wait for one
-// another. Failures of the transport are `retryable` and name the URL; any HTTP status is an answer, not a
-// failure. Bounds: the timeout, the size of an answer, the connections kept.
+// another. Failures of the transport are `retryable` and name the URL, but for TLS that the two sides will
+// never agree on (`denied`: an unknown CA, a wrong name, a certificate that is missing or out of date); any
+// HTTP status is an answer, not a failure. Headers are in no message: they may hold secrets. Bounds: the
+// timeout, the size of an answer, the connections kept.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,12 +21,19 @@ namespace ringshift::http {
 inline constexpr std::size_t kAnswerBytesMax = 64U << 20;
 inline constexpr std::size_t kIdleConnectionsMax = 8;
 
+// How https:// is spoken. Files are read anew for each new connection, so that a renewed one is taken up.
+struct ClientTls {
+  std::string ca;                // Who signs the servers' certificates, PEM; "": the system's CAs.
+  std::string certificate, key;  // Our own, for servers that ask for one; PEM, both or neither.
+};
+
 struct Call {
   std::string method = "POST";
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
   std::string body;
   std::chrono::milliseconds timeout{3000};
+  ClientTls tls{};
 };
 
 struct Answer {

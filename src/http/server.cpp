@@ -2,6 +2,7 @@
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
@@ -9,6 +10,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +24,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "net/tls.h"
 
 namespace ringshift::http {
 namespace {
@@ -107,7 +111,29 @@ Request read_request(evhttp_request* raw) {
     if (value == nullptr) return std::nullopt;
     return value;
   };
+  char* peer = nullptr;
+  ev_uint16_t port = 0;
+  evhttp_connection_get_peer(evhttp_request_get_connection(raw), &peer, &port);
+  if (peer != nullptr) request.peer = peer;
   return request;
+}
+
+// What a new connection reads and writes with, when it is TLS. Null, and the connection ends, without memory.
+bufferevent* secure_connection(event_base* base, void* context) {
+  const std::shared_ptr<SSL_CTX> settings = static_cast<net::TlsContext*>(context)->current();
+  SSL* ssl = SSL_new(settings.get());
+  if (ssl == nullptr) return nullptr;
+  // libevent asks SSL_pending() whether there is more, which does not know of what was read ahead: the rest
+  // of a long body would lie there until the client sends again.
+  SSL_set_read_ahead(ssl, 0);
+  bufferevent* events =
+      bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+  if (events == nullptr) {
+    SSL_free(ssl);
+    return nullptr;
+  }
+  bufferevent_openssl_set_allow_dirty_shutdown(events, 1);  // HTTP says how long everything is.
+  return events;
 }
 
 // Invariant: request_ is null once the connection is gone. Who frees the request then depends on how it
@@ -358,6 +384,7 @@ struct Server::Impl {
     evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
                                          EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
     evhttp_set_default_content_type(http, nullptr);
+    if (options.tls != nullptr) evhttp_set_bevcb(http, &secure_connection, options.tls.get());
     evhttp_set_gencb(
         http, [](evhttp_request* raw, void* self) { static_cast<Impl*>(self)->handle(raw); }, this);
     if (evhttp_accept_socket_with_handle(http, *fd) == nullptr) {

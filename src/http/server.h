@@ -17,6 +17,10 @@
 
 #include "ringshift/error.h"
 
+namespace ringshift::net {
+class TlsContext;
+}
+
 namespace ringshift::http {
 
 struct ServerOptions {
@@ -27,6 +31,8 @@ struct ServerOptions {
   std::chrono::seconds idle_timeout{120};
   std::chrono::seconds write_timeout{30};  // A reader that takes nothing for so long is cut.
   std::string flag = "--listen";           // What chooses the address, for the messages of start().
+  // A server's context: then every connection is TLS. Its reload() holds for the connections that come after.
+  std::shared_ptr<net::TlsContext> tls;
 };
 
 struct Request {
@@ -35,6 +41,7 @@ struct Request {
   std::string query;   // Raw, without '?'.
   std::string body;
   std::function<std::optional<std::string>(const std::string& name)> header;
+  std::string peer;  // The client's address, without its port.
 };
 
 // A reply that goes on. Destroying it ends the reply.

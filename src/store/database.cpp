@@ -75,6 +75,11 @@ Statement& Statement::bind(int index, std::string_view blob) {
   return *this;
 }
 
+Statement& Statement::bind_text(int index, std::string_view text) {
+  sqlite3_bind_text64(stmt_, index, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+  return *this;
+}
+
 bool Statement::step() {
   const int code = sqlite3_step(stmt_);
   if (code == SQLITE_ROW) return true;

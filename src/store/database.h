@@ -29,8 +29,9 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
 
   Statement& bind(int index, std::int64_t value);
-  Statement& bind(int index, std::string_view blob);  // The bytes must stay until the statement ends.
-  bool step();                                        // Whether there is a row.
+  Statement& bind(int index, std::string_view blob);       // The bytes must stay until the statement ends.
+  Statement& bind_text(int index, std::string_view text);  // For what wants a name rather than bytes.
+  bool step();                                             // Whether there is a row.
   void run() {
     while (step()) {
     }

@@ -12,7 +12,7 @@ LeaseInfo Store::info(LeaseId id, const Lease& lease) const {
   return {id, lease.ttl_seconds, std::max<std::int64_t>(left.count(), 0), {}};
 }
 
-Result<LeaseInfo> Store::grant(std::int64_t ttl_seconds, LeaseId id) {
+Result<LeaseInfo> Store::grant(std::int64_t ttl_seconds, LeaseId id, std::string_view owner) {
   if (ttl_seconds > kMaxLeaseSeconds) return fail(ErrorKind::invalid, errors::kLeaseTtlTooLarge);
   const std::int64_t ttl = std::max(ttl_seconds, kMinLeaseSeconds);
   return guarded([&] {
@@ -22,8 +22,13 @@ Result<LeaseInfo> Store::grant(std::int64_t ttl_seconds, LeaseId id) {
       if (!leases_.contains(candidate)) id = candidate;
     }
     if (leases_.contains(id)) throw Failure{{ErrorKind::invalid, errors::kLeaseExists}};
+    Transaction transaction(*db_);
     db_->statement("INSERT INTO lease VALUES(?1, ?2)").bind(1, id).bind(2, ttl).run();
-    const Lease lease{ttl, clock_.now() + std::chrono::seconds(ttl)};
+    if (!owner.empty()) {
+      db_->statement("INSERT OR REPLACE INTO lease_owner VALUES(?1, ?2)").bind(1, id).bind(2, owner).run();
+    }
+    transaction.commit();
+    const Lease lease{ttl, clock_.now() + std::chrono::seconds(ttl), std::string(owner)};
     leases_[id] = lease;
     LeaseInfo result = info(id, lease);
     result.remaining_seconds = ttl;
@@ -54,15 +59,18 @@ void Store::revoke_in(Write& w, LeaseId id) {
   }
   for (const std::string& key : keys) remove_in(w, {key, "", false});
   db_->statement("DELETE FROM lease WHERE id=?1").bind(1, id).run();
+  db_->statement("DELETE FROM lease_owner WHERE id=?1").bind(1, id).run();
   w.revoked.push_back(id);
 }
 
-Result<Revision> Store::revoke(LeaseId id) {
-  return write([&](Write& w) {
-    if (!leases_.contains(id)) throw Failure{{ErrorKind::not_found, errors::kLeaseNotFound}};
-    revoke_in(w, id);
-    return w.so_far();
-  });
+Result<Revision> Store::revoke(LeaseId id, const Actor* actor) {
+  return write(
+      [&](Write& w) {
+        if (!leases_.contains(id)) throw Failure{{ErrorKind::not_found, errors::kLeaseNotFound}};
+        revoke_in(w, id);
+        return w.so_far();
+      },
+      actor);
 }
 
 Result<LeaseInfo> Store::time_to_live(LeaseId id, bool with_keys) {

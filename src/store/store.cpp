@@ -28,12 +28,13 @@ constexpr char kSchema[] = R"(
   CREATE TABLE lease(id INTEGER PRIMARY KEY, ttl INTEGER NOT NULL);
 )";
 
-std::uint64_t random_u64() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 }  // namespace
+
+// etcd prints the id as unsigned; 63 bits keep SQLite's signed integers and everybody else content.
+std::uint64_t Store::random_cluster_id() {
+  std::random_device device;
+  return std::max<std::uint64_t>((std::uint64_t{device()} << 32 | device()) >> 1, 1);
+}
 
 Store::Store(Options options, std::unique_ptr<Database> db)
     : options_(std::move(options)),
@@ -60,8 +61,7 @@ void Store::create_or_load() {
   if (db_->integer("SELECT count(*) FROM sqlite_schema") == 0) {
     Transaction transaction(*db_);
     db_->exec(kSchema);
-    // etcd prints the id as unsigned; 63 bits keep SQLite's signed integers and everybody else content.
-    const auto id = static_cast<std::int64_t>(std::max<std::uint64_t>(random_u64() >> 1, 1));
+    const auto id = static_cast<std::int64_t>(random_cluster_id());
     db_->statement("INSERT INTO meta VALUES(?1, 1, 0)").bind(1, id).run();
     transaction.commit();
   }
@@ -79,14 +79,15 @@ void Store::create_or_load() {
     const std::int64_t ttl = lease.integer(1);
     leases_[lease.integer(0)] = {ttl, clock_.now() + std::chrono::seconds(ttl)};
   }
+  create_records();
 }
 
-Result<PutResult> Store::put(const PutRequest& request) {
-  return write([&](Write& w) { return put_in(w, request); });
+Result<PutResult> Store::put(const PutRequest& request, const Actor* actor) {
+  return write([&](Write& w) { return put_in(w, request); }, actor);
 }
 
-Result<DeleteResult> Store::remove(const DeleteRequest& request) {
-  return write([&](Write& w) { return remove_in(w, request); });
+Result<DeleteResult> Store::remove(const DeleteRequest& request, const Actor* actor) {
+  return write([&](Write& w) { return remove_in(w, request); }, actor);
 }
 
 PutResult Store::put_in(Write& w, const PutRequest& request) {

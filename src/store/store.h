@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "ringshift/error.h"
+#include "store/records.h"
 #include "store/types.h"
 #include "telemetry/times.h"
 
@@ -52,16 +53,18 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   [[nodiscard]] Result<RangeResult> range(const RangeRequest& request);
-  [[nodiscard]] Result<PutResult> put(const PutRequest& request);
-  [[nodiscard]] Result<DeleteResult> remove(const DeleteRequest& request);
-  [[nodiscard]] Result<TxnResult> txn(const TxnRequest& request);
+  // With an `actor` a write is in the audit.
+  [[nodiscard]] Result<PutResult> put(const PutRequest& request, const Actor* actor = nullptr);
+  [[nodiscard]] Result<DeleteResult> remove(const DeleteRequest& request, const Actor* actor = nullptr);
+  [[nodiscard]] Result<TxnResult> txn(const TxnRequest& request, const Actor* actor = nullptr);
   // Forgets what was superseded at or before `revision`. The revision of the store after it.
   [[nodiscard]] Result<Revision> compact(Revision revision);
 
-  // `id` 0: the store picks one.
-  [[nodiscard]] Result<LeaseInfo> grant(std::int64_t ttl_seconds, LeaseId id);
-  [[nodiscard]] Result<LeaseInfo> keep_alive(LeaseId id);  // not_found when it is gone.
-  [[nodiscard]] Result<Revision> revoke(LeaseId id);
+  // `id` 0: the store picks one. `owner`: whose it is, for the registry to ask.
+  [[nodiscard]] Result<LeaseInfo> grant(std::int64_t ttl_seconds, LeaseId id, std::string_view owner = {});
+  [[nodiscard]] std::optional<std::string> lease_owner(LeaseId id);  // nullopt when it is gone.
+  [[nodiscard]] Result<LeaseInfo> keep_alive(LeaseId id);            // not_found when it is gone.
+  [[nodiscard]] Result<Revision> revoke(LeaseId id, const Actor* actor = nullptr);
   [[nodiscard]] Result<LeaseInfo> time_to_live(LeaseId id, bool with_keys);
   [[nodiscard]] std::vector<LeaseId> leases();
   // Revokes the leases whose time has come. Somebody must call this a few times a second.
@@ -80,6 +83,23 @@ class Store {
 
   void set_listener(Listener listener);
 
+  [[nodiscard]] Result<std::vector<TokenRow>> tokens();
+  // In one transaction, with its line in the audit.
+  [[nodiscard]] Status change_tokens(const std::vector<TokenRow>& put,
+                                     const std::vector<std::string>& removed, const AuditRow& audit);
+  [[nodiscard]] Status append_audit(const AuditRow& row);  // The store says when.
+  // Rows with an id above `after`, not older than `since` (Unix seconds), oldest first.
+  [[nodiscard]] Result<std::vector<AuditRow>> audit(std::int64_t since, std::int64_t after,
+                                                    std::int64_t limit);
+  // Keeps the youngest `rows`, and of them those since `oldest`.
+  [[nodiscard]] Status trim_audit(std::int64_t rows, std::int64_t oldest);
+
+  // A whole, compact copy as of now, for its owner alone; `file` is replaced. Holds up everybody meanwhile:
+  // about a second for 200 MB.
+  [[nodiscard]] Status backup(const std::string& file);
+  // Ends all leases and takes a new cluster id, which is returned: for a restored file (store/backup.h).
+  [[nodiscard]] Result<std::uint64_t> begin_new_epoch();
+
   [[nodiscard]] std::uint64_t cluster_id() const noexcept {
     return cluster_id_;
   }  // Random, made with the file.
@@ -95,15 +115,19 @@ class Store {
   struct Lease {
     std::int64_t ttl_seconds = 0;
     base::TimePoint expires;
+    std::string owner{};
   };
   struct Write;  // One write transaction under way.
 
   Store(Options options, std::unique_ptr<Database> db);
   void create_or_load();
+  void create_records();
+  void audit_in(Write& write);
+  static std::uint64_t random_cluster_id();
   template <class Body>
   auto guarded(Body body) -> Result<decltype(body())>;
   template <class Body>
-  auto write(Body body) -> Result<decltype(body(std::declval<Write&>()))>;
+  auto write(Body body, const Actor* actor = nullptr) -> Result<decltype(body(std::declval<Write&>()))>;
 
   RangeResult range_at(const RangeRequest& request, Revision now);
   std::vector<KeyValue> current(const std::string& key, const std::string& range_end);

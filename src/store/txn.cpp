@@ -71,8 +71,8 @@ bool Store::holds(const Compare& c) {
   return std::all_of(kvs.begin(), kvs.end(), [&](const KeyValue& kv) { return matches(kv, c); });
 }
 
-Result<TxnResult> Store::txn(const TxnRequest& request) {
-  return write([&](Write& w) {
+Result<TxnResult> Store::txn(const TxnRequest& request, const Actor* actor) {
+  const auto body = [&](Write& w) {
     if (request.compares.size() > kMaxTxnOps) throw Failure{{ErrorKind::invalid, errors::kTooManyOps}};
     for (const Compare& compare : request.compares) {
       if (compare.key.empty()) throw Failure{{ErrorKind::invalid, errors::kEmptyKey}};
@@ -93,7 +93,8 @@ Result<TxnResult> Store::txn(const TxnRequest& request) {
     }
     result.revision = w.so_far();
     return result;
-  });
+  };
+  return write(body, actor);
 }
 
 }  // namespace ringshift::store

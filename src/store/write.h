@@ -15,6 +15,7 @@ struct Store::Write {
   Revision next = 0;          // The revision this transaction gets, if it changes anything.
   std::vector<Event> events;  // What it changed.
   std::vector<LeaseId> revoked;
+  const Actor* actor = nullptr;
   [[nodiscard]] Revision so_far() const { return events.empty() ? next - 1 : next; }
 };
 
@@ -34,13 +35,14 @@ auto Store::guarded(Body body) -> Result<decltype(body())> {
 }
 
 template <class Body>
-auto Store::write(Body body) -> Result<decltype(body(std::declval<Write&>()))> {
+auto Store::write(Body body, const Actor* actor) -> Result<decltype(body(std::declval<Write&>()))> {
   return guarded([&] {
     Transaction transaction(*db_);
-    Write write{revision_ + 1, {}, {}};
+    Write write{revision_ + 1, {}, {}, actor};
     auto result = body(write);
     if (!write.events.empty()) {
       db_->statement("UPDATE meta SET revision=?1").bind(1, write.next).run();
+      audit_in(write);
     }
     const auto began = std::chrono::steady_clock::now();
     transaction.commit();
