@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/agent.h"
 #include "cli/check.h"
 #include "ringshift_version.h"
 
@@ -23,6 +24,7 @@ int run(int argc, char** argv) {
   add_proxy(app);
   add_registry(app);
   add_controller(app);
+  add_agent(app);
   add_serve(app);
   add_resize(app);
   add_member(app);

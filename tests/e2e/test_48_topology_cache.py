@@ -142,8 +142,8 @@ def test_a_file_that_is_not_right_counts_as_none(kept):
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
     cluster.registry.kill()
-    for content, why in ((whole[:len(whole) // 2], "was cut off or changed"), (bytes(flipped), "was cut off or changed"),
-                         (whole[:40], "cut off"), (b"", "is no topology cache"),
+    for content, why in ((whole[:len(whole) // 2], "was cut off or changed"),
+                         (bytes(flipped), "was cut off or changed"), (whole[:40], "cut off"), (b"", "is no topology cache"),
                          (b"members: []\n", "is no topology cache")):
         kept.file.write_bytes(content)
         done = run("proxy", "--listen", "127.0.0.1:0", "--registry", cluster.registry_url, "--cluster", cluster.name,
