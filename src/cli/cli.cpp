@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/check.h"
+#include "cli/discovery.h"
 #include "ringshift_version.h"
 
 namespace ringshift::cli {
@@ -34,6 +35,7 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_check(app);
   add_doctor(app);
+  add_discovery(app);
   add_top(app);
   add_completion(app);
   try {
