@@ -294,9 +294,11 @@ def test_consul_faults_keep_the_list(simulate, show, tmp_path):
     for fault, message in troubles.items():
         server.faults[fault] = None  # It strikes when the question that waits comes back.
         shown.wait_trouble(message)
-        del server.faults[fault]
-        server.changed.acquire(), server.changed.notify_all(), server.changed.release()
+        with server.changed:
+            del server.faults[fault]
+            server.changed.notify_all()
         assert shown.ids() == four, fault
+        wait_until("well again", lambda: "index=0&" not in server.requests[-1][2], 30)
     # Backwards: the answer, which is old, is dropped, and the list read anew.
     server.check("cache-1", "critical")
     shown.wait_state("cache-1", "unhealthy")
