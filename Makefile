@@ -85,6 +85,12 @@ bench-mover: ## The mover beside MIGRATE in batches, and what clients see: table
 	@mkdir -p build/results
 	@exec build/release/bin/mover_rate --json build/results/bench-mover.json $(ARGS)
 
+.PHONY: bench-registry
+bench-registry: ## One registry, a thousand routers, ten thousand watchers: delays, CPU, JSON (ARGS="--routers 100")
+	@scripts/setup
+	@scripts/build release ringshift -DRINGSHIFT_TESTS=OFF -DRINGSHIFT_BENCH=OFF
+	@exec /usr/bin/python3 bench/registry/run.py --json build/results/bench-registry.json $(ARGS)
+
 .PHONY: bench-instructions
 bench-instructions: ## Instructions per request, by callgrind (ARGS="--only get-p1")
 	@scripts/setup

@@ -5,6 +5,7 @@
 
 #include "cli/agent.h"
 #include "cli/check.h"
+#include "cli/discovery.h"
 #include "ringshift_version.h"
 
 namespace ringshift::cli {
@@ -36,6 +37,7 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_check(app);
   add_doctor(app);
+  add_discovery(app);
   add_top(app);
   add_completion(app);
   try {

@@ -13,6 +13,7 @@
 #include "cli/registry_flags.h"
 #include "cli/spec_file.h"
 #include "cli/tls_flags.h"
+#include "coord/zookeeper/paths.h"
 
 namespace ringshift::cli {
 namespace {
@@ -111,6 +112,14 @@ Result<std::shared_ptr<backend::MemberAccess>> proxy_access(const Flags& flags) 
 
 std::vector<std::string> endpoints_of(const std::string& registry) {
   std::vector<std::string> urls;
+  if (registry.starts_with(coord::zookeeper::kScheme)) {
+    const auto ensemble = coord::zookeeper::parse_ensemble(registry);
+    if (!ensemble) return urls;  // connect() has said what is wrong.
+    for (const std::string& host : ensemble->endpoints) {
+      urls.push_back(std::string(coord::zookeeper::kScheme) + host + ensemble->chroot);
+    }
+    return urls;
+  }
   for (std::size_t begin = 0; begin <= registry.size();) {
     const std::size_t end = std::min(registry.find(',', begin), registry.size());
     std::string url = registry.substr(begin, end - begin);

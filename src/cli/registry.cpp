@@ -8,6 +8,7 @@
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/log_flags.h"
+#include "cli/registry_copy.h"
 #include "cli/server.h"
 #include "http/server.h"
 #include "registry/server.h"
@@ -72,8 +73,13 @@ void add_registry(CLI::App& app) {
       "  ringshift registry --listen 127.0.0.1:0 --data test.db     any free port; the first line says "
       "which\n"
       "  curl -s http://127.0.0.1:7379/health\n"
-      "An etcd cluster (3.4 or later) can take its place: point --registry of the other commands at it.");
-  command->callback([flags] { serve(*flags); });
+      "An etcd cluster (3.4 or later) or a ZooKeeper ensemble (3.6 or later) can take its place: point "
+      "--registry\n"
+      "of the other commands at it.");
+  add_registry_copy(*command);
+  command->callback([flags, command] {
+    if (command->get_subcommands().empty()) serve(*flags);
+  });
 }
 
 }  // namespace ringshift::cli

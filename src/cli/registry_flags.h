@@ -16,6 +16,7 @@ struct RegistryFlags {
   std::string registry = "http://127.0.0.1:7379";  // Several: separated by commas.
   std::string name_space{coord::kDefaultNamespace};
   std::string cluster;
+  std::string auth_file;  // See coord/credentials.h.
 
   // --registry, --namespace and --cluster, with their environment variables.
   void add_to(CLI::App& command, bool cluster_required);

@@ -225,7 +225,7 @@ class Parser {
         fields_.problem(entry.mark, "a cluster has either a spec (a file) or a registry (its URL)");
       }
       if (!source.registry.empty() && !source.registry.starts_with("http://") &&
-          !source.registry.starts_with("https://")) {
+          !source.registry.starts_with("https://") && !source.registry.starts_with("zk://")) {
         fields_.problem(entry.mark, fmt::format("registry: '{}' is no URL such as http://127.0.0.1:7379",
                                                 source.registry));
       }

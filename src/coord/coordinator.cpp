@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 
+#include "coord/etcd_access.h"
 #include "coord/watch.h"
 #include "coord/wire.h"
+#include "coord/zookeeper/coordinator.h"
+#include "coord/zookeeper/paths.h"
 #include "http/client.h"
 
 namespace ringshift::coord {
@@ -14,7 +17,8 @@ namespace {
 
 class EtcdCoordinator final : public Coordinator {
  public:
-  explicit EtcdCoordinator(Options options) : options_(std::move(options)) {}
+  explicit EtcdCoordinator(Options options)
+      : options_(std::move(options)), access_(std::make_shared<EtcdAccess>(options_.credentials)) {}
 
   Result<std::optional<KeyValue>> get(std::string_view key) override {
     const Result<std::string> answer = read("/v3/kv/range", range_body(key, ""));
@@ -80,7 +84,7 @@ class EtcdCoordinator final : public Coordinator {
   }
 
   std::unique_ptr<Watch> watch(std::string prefix, Watcher& watcher) override {
-    return start_watch(options_, std::move(prefix), watcher);
+    return start_watch(options_, access_, std::move(prefix), watcher);
   }
 
  private:
@@ -98,7 +102,6 @@ class EtcdCoordinator final : public Coordinator {
   // when this one certainly did not get it.
   Result<std::string> call(std::string_view path, std::string body, bool repeatable) {
     http::Call request;
-    request.headers = {std::string(kHasLeader)};
     request.body = std::move(body);
     request.timeout = options_.request_timeout;
     const std::size_t first = preferred_.load(std::memory_order_relaxed);
@@ -106,7 +109,7 @@ class EtcdCoordinator final : public Coordinator {
     for (std::size_t i = 0; i < options_.endpoints.size(); ++i) {
       const std::size_t index = (first + i) % options_.endpoints.size();
       request.url = options_.endpoints[index] + std::string(path);
-      auto answer = http_.send(request);
+      auto answer = send_as_us(options_.endpoints[index], request);
       if (!answer) {
         last = std::move(answer.error().error);
         if (repeatable || answer.error().unsent) continue;
@@ -122,7 +125,22 @@ class EtcdCoordinator final : public Coordinator {
     return std::unexpected(std::move(last));
   }
 
+  // With the headers that say who we are, again when the registry says that they no longer do.
+  std::expected<http::Answer, http::TransportError> send_as_us(const std::string& endpoint,
+                                                               http::Call& request) {
+    const auto send = [this](const http::Call& call) { return http_.send(call); };
+    for (int tries = 0;; ++tries) {
+      auto headers = access_->headers(endpoint, options_.request_timeout, send);
+      if (!headers) return std::unexpected(std::move(headers.error()));
+      request.headers = *headers;
+      request.headers.emplace_back(kHasLeader);
+      auto answer = http_.send(request);
+      if (!answer || !access_->refused(*headers, answer->status, answer->body) || tries > 0) return answer;
+    }
+  }
+
   const Options options_;
+  const std::shared_ptr<EtcdAccess> access_;  // Shared with the watches.
   http::Client http_;
   std::atomic<std::size_t> preferred_{0};
 };
@@ -133,11 +151,27 @@ Result<std::unique_ptr<Coordinator>> connect(Options options) {
   if (options.endpoints.empty()) {
     return fail(ErrorKind::invalid, "no registry is given: name one with --registry http://127.0.0.1:7379");
   }
+  if (options.endpoints.front().starts_with(zookeeper::kScheme)) {
+    return zookeeper::connect(fmt::format("{}", fmt::join(options.endpoints, ",")), options);
+  }
+  if (options.credentials.kind == Credentials::Kind::digest) {
+    return fail(ErrorKind::invalid,
+                "credentials that begin with 'digest:' are for ZooKeeper, and the registry is none: leave "
+                "--registry-auth-file out, or name a zk:// registry");
+  }
   for (std::string& endpoint : options.endpoints) {
+    if (endpoint.find('@') != std::string::npos) {  // Not shown: what is before the @ may be a password.
+      return fail(
+          ErrorKind::invalid,
+          "a registry's URL holds no user and password: put user:NAME:PASSWORD into a file and name it "
+          "by --registry-auth-file");
+    }
     if (!endpoint.starts_with("http://") || endpoint.size() <= 7) {
-      return fail(ErrorKind::invalid, fmt::format("registry '{}': write http://HOST:PORT, for example "
-                                                  "http://127.0.0.1:7379 (https comes with authentication)",
-                                                  endpoint));
+      return fail(ErrorKind::invalid,
+                  fmt::format("registry '{}': write http://HOST:PORT, for example "
+                              "http://127.0.0.1:7379 (https comes with authentication), or "
+                              "zk://HOST:PORT for ZooKeeper",
+                              endpoint));
     }
     while (endpoint.ends_with('/')) endpoint.pop_back();
   }

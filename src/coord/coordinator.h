@@ -1,8 +1,9 @@
-// One client for the embedded registry and for etcd v3: get, put, compare-and-set, leases, watches.
+// Where cluster state lives, in the embedded registry, etcd v3 or ZooKeeper: get, put, compare-and-set,
+// leases, watches. What is particular to ZooKeeper: zookeeper/coordinator.h.
 //
 // Calls block, bounded by the request timeout, and may come from any thread; they never run on an event
 // loop. A call that fails with `retryable` may have happened (the reply was lost): writers compare
-// revisions and read again. Cost: one HTTP request a call.
+// revisions and read again. Cost: one HTTP request a call, or one or two round trips to ZooKeeper.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coord/credentials.h"
 #include "ringshift/error.h"
 
 namespace ringshift::coord {
@@ -53,8 +55,8 @@ struct Event {
   KeyValue kv;  // remove: only key and mod_revision.
 };
 
-// Gets events in revision order, from the watch's own thread. `resync` means that history was lost
-// (compaction, a new epoch, too slow): read the range again, then go on; events follow that.
+// Gets events, each key's in revision order, from the watch's own thread. `resync` means that history was
+// lost (compaction, a new epoch, too slow): read the range again, then go on; events follow that.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -70,8 +72,9 @@ class Watch {
 };
 
 struct Options {
-  std::vector<std::string> endpoints;  // http://host:port, tried in turn.
+  std::vector<std::string> endpoints;  // http://host:port, tried in turn; or a zk:// URL, cut at its commas.
   std::chrono::milliseconds request_timeout{3000};
+  Credentials credentials{};
 };
 
 class Coordinator {

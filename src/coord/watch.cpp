@@ -17,15 +17,19 @@ namespace {
 using std::chrono::milliseconds;
 
 // Attempt n waits a random time up to min(kBackoffMax, kBackoffFirst * 2^n): the first one, too, so that a
-// thousand routers do not return to a restarted registry in one moment.
-constexpr milliseconds kBackoffFirst{200};
+// thousand routers do not return to a restarted registry in one moment, which would be slow for all of them.
+constexpr milliseconds kBackoffFirst{1000};
 constexpr milliseconds kBackoffMax{5000};
 constexpr std::size_t kMessageBytesMax = 64U << 20;
 
 class EtcdWatch final : public Watch {
  public:
-  EtcdWatch(const Options& options, std::string prefix, Watcher& watcher)
-      : options_(options), prefix_(std::move(prefix)), watcher_(watcher), random_(std::random_device{}()) {
+  EtcdWatch(const Options& options, std::shared_ptr<EtcdAccess> access, std::string prefix, Watcher& watcher)
+      : options_(options),
+        access_(std::move(access)),
+        prefix_(std::move(prefix)),
+        watcher_(watcher),
+        random_(std::random_device{}()) {
     thread_ = std::thread([this] { run(); });
   }
   ~EtcdWatch() override {
@@ -46,28 +50,60 @@ class EtcdWatch final : public Watch {
   void run() {
     bool fresh = false;  // Whether the watcher's state is the registry's, up to next_ - 1.
     while (!stopping()) {
+      if (!authorize()) {
+        if (!stopping()) pause();
+        continue;
+      }
       if (!fresh) fresh = resync();
       if (fresh && !stopping()) fresh = follow() == End::failed;  // A failure resumes; lost history does not.
       if (!stopping()) pause();
     }
   }
 
-  // Reads the whole prefix and tells the watcher.
-  bool resync() {
-    std::string body;
-    http::Call request = call_to("/v3/kv/range", range_body(prefix_, prefix_end(prefix_)));
+  // The headers that say who we are, before each request.
+  bool authorize() {
+    auto headers = access_->headers(endpoint(), options_.request_timeout,
+                                    [this](const http::Call& call) { return run_whole(call); });
+    if (stopping()) return false;
+    if (!headers) {
+      give_up(std::move(headers.error().error));
+      return false;
+    }
+    authorization_ = *std::move(headers);
+    return true;
+  }
+
+  // The next attempt asks for another token, if that is what was wrong.
+  void note_refusal(int status, std::string_view answer) {
+    static_cast<void>(access_->refused(authorization_, status, answer));
+  }
+
+  // Status 0: the answer is too large, or this watch ends.
+  std::expected<http::Answer, http::TransportError> run_whole(const http::Call& request) {
+    http::Answer answer;
     const auto status = call_.run(
         request,
         [&](std::string_view bytes) {
-          body.append(bytes);
-          return body.size() <= http::kAnswerBytesMax;
+          answer.body.append(bytes);
+          return answer.body.size() <= http::kAnswerBytesMax;
         },
         true);
+    if (!status) return std::unexpected(status.error());
+    answer.status = *status;
+    return answer;
+  }
+
+  // Reads the whole prefix and tells the watcher.
+  bool resync() {
+    http::Call request = call_to("/v3/kv/range", range_body(prefix_, prefix_end(prefix_)));
+    const auto answer = run_whole(request);
     if (stopping()) return false;
-    Result<Range> range = !status          ? std::unexpected(status.error().error)
-                          : *status == 200 ? read_range(body)
-                          : *status == 0   ? too_large()
-                                           : std::unexpected(read_error(*status, body, request.url));
+    if (answer) note_refusal(answer->status, answer->body);
+    Result<Range> range = !answer                 ? std::unexpected(answer.error().error)
+                          : answer->status == 200 ? read_range(answer->body)
+                          : answer->status == 0
+                              ? too_large()
+                              : std::unexpected(read_error(answer->status, answer->body, request.url));
     if (!range) {
       give_up(std::move(range.error()));
       return false;
@@ -99,6 +135,7 @@ class EtcdWatch final : public Watch {
     });
     if (stopping() || end == End::resync) return end;
     if (!why && !status) why = status.error().error;
+    if (!why && *status != 200) note_refusal(*status, pending);
     if (!why && *status != 200) why = read_error(*status, pending, request.url);
     if (!why) why = Error{ErrorKind::retryable, fmt::format("{} ended the watch", request.url)};
     give_up(*std::move(why));
@@ -119,6 +156,7 @@ class EtcdWatch final : public Watch {
       return false;
     }
     if (message->canceled) {
+      access_->watch_cancelled(authorization_, message->reason);
       why = Error{ErrorKind::retryable, fmt::format("the registry cancelled the watch: {}", message->reason)};
       return false;
     }
@@ -138,10 +176,15 @@ class EtcdWatch final : public Watch {
     return true;
   }
 
+  [[nodiscard]] const std::string& endpoint() const {
+    return options_.endpoints[endpoint_ % options_.endpoints.size()];
+  }
+
   [[nodiscard]] http::Call call_to(std::string_view path, std::string body) const {
     http::Call request;
-    request.url = options_.endpoints[endpoint_ % options_.endpoints.size()] + std::string(path);
-    request.headers = {std::string(kHasLeader)};
+    request.url = endpoint() + std::string(path);
+    request.headers = authorization_;
+    request.headers.emplace_back(kHasLeader);
     request.body = std::move(body);
     request.timeout = options_.request_timeout;
     return request;
@@ -171,6 +214,7 @@ class EtcdWatch final : public Watch {
   }
 
   const Options options_;
+  const std::shared_ptr<EtcdAccess> access_;
   const std::string prefix_;
   Watcher& watcher_;
   http::StreamCall call_;
@@ -178,6 +222,7 @@ class EtcdWatch final : public Watch {
   // The thread's own.
   std::mt19937_64 random_;
   std::size_t endpoint_ = 0;
+  std::vector<std::string> authorization_;
   int attempt_ = 0;
   std::uint64_t cluster_id_ = 0;
   Revision next_ = 0;
@@ -190,8 +235,9 @@ class EtcdWatch final : public Watch {
 
 }  // namespace
 
-std::unique_ptr<Watch> start_watch(const Options& options, std::string prefix, Watcher& watcher) {
-  return std::make_unique<EtcdWatch>(options, std::move(prefix), watcher);
+std::unique_ptr<Watch> start_watch(const Options& options, std::shared_ptr<EtcdAccess> access,
+                                   std::string prefix, Watcher& watcher) {
+  return std::make_unique<EtcdWatch>(options, std::move(access), std::move(prefix), watcher);
 }
 
 }  // namespace ringshift::coord

@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "coord/coordinator.h"
+#include "coord/etcd_access.h"
 
 namespace ringshift::coord {
 
 // Without it a member of an etcd cluster that lost its leader keeps a watch open in silence.
 inline constexpr std::string_view kHasLeader = "Grpc-Metadata-hasleader: true";
 
-[[nodiscard]] std::unique_ptr<Watch> start_watch(const Options& options, std::string prefix,
-                                                 Watcher& watcher);
+[[nodiscard]] std::unique_ptr<Watch> start_watch(const Options& options, std::shared_ptr<EtcdAccess> access,
+                                                 std::string prefix, Watcher& watcher);
 
 }  // namespace ringshift::coord

@@ -12,6 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kUnauthenticated = 16;  // gRPC's code.
+
 struct Bad {};  // Thrown and caught in this file alone.
 
 template <class T = std::int64_t>
@@ -149,6 +151,18 @@ std::string lease_body(LeaseId id, std::int64_t ttl_seconds) {
   return json.dump();
 }
 
+std::string authenticate_body(std::string_view name, std::string_view password) {
+  return Json{{"name", name}, {"password", password}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool says_no_token(std::string_view message) {
+  return message.find("user name is empty") != std::string_view::npos;
+}
+
+bool says_old_token(std::string_view message) {
+  return message.find("revision of auth store is old") != std::string_view::npos;
+}
+
 std::string watch_body(std::string_view prefix, Revision start) {
   Json create = Json::parse(range_body(prefix, prefix_end(std::string(prefix))));
   create["start_revision"] = std::to_string(start);
@@ -180,6 +194,14 @@ Result<LeaseAnswer> read_lease(std::string_view answer) {
     const Json& lease = inner != json.end() ? *inner : json;
     if (!lease.is_object()) throw Bad{};
     return LeaseAnswer{integer(lease, "ID"), integer(lease, "TTL")};
+  });
+}
+
+Result<std::string> read_token(std::string_view answer) {
+  return reading(answer, [](const Json& json) {
+    std::string token = text(json, "token");
+    if (token.empty()) throw Bad{};
+    return token;
   });
 }
 
@@ -217,7 +239,12 @@ Error read_error(int status, std::string_view answer, std::string_view url) {
   int code = 0;
   if (json.is_object() && json.contains("code") && json["code"].is_number_integer())
     code = json["code"].get<int>();
-  const std::string full = fmt::format("{} answered {}: {}", url, status, message);
+  std::string full = fmt::format("{} answered {}: {}", url, status, message);
+  if (code == kUnauthenticated || says_no_token(message)) {  // etcd's code for a missing token is "invalid".
+    full += ": say who you are by --registry-auth-file";
+    return {ErrorKind::denied, std::move(full)};
+  }
+  if (says_old_token(message)) return {ErrorKind::retryable, std::move(full)};
   switch (code) {  // gRPC's codes.
     case 1:
     case 2:
@@ -231,7 +258,6 @@ Error read_error(int status, std::string_view answer, std::string_view url) {
     case 5:
       return {ErrorKind::not_found, full};
     case 7:
-    case 16:
       return {ErrorKind::denied, full};
     case 8:
       return {ErrorKind::overloaded, full};

@@ -17,6 +17,7 @@ namespace ringshift::coord {
 [[nodiscard]] std::string delete_body(std::string_view key);
 [[nodiscard]] std::string txn_body(const std::vector<Compare>& compares, const std::vector<Op>& ops);
 [[nodiscard]] std::string lease_body(LeaseId id, std::int64_t ttl_seconds);
+[[nodiscard]] std::string authenticate_body(std::string_view name, std::string_view password);
 [[nodiscard]] std::string watch_body(std::string_view prefix, Revision start);
 
 [[nodiscard]] Result<Range> read_range(std::string_view answer);
@@ -32,6 +33,9 @@ struct LeaseAnswer {
 };
 [[nodiscard]] Result<LeaseAnswer> read_lease(std::string_view answer);
 
+// Of authenticate's answer.
+[[nodiscard]] Result<std::string> read_token(std::string_view answer);
+
 struct WatchMessage {
   std::uint64_t cluster_id = 0;
   Revision revision = 0;
@@ -41,6 +45,11 @@ struct WatchMessage {
   std::vector<Event> events;
 };
 [[nodiscard]] Result<WatchMessage> read_watch(std::string_view line);
+
+// What etcd says, with the code of a bad request, to who sends no token, and to who sends one from before a
+// user or role was changed.
+[[nodiscard]] bool says_no_token(std::string_view message);
+[[nodiscard]] bool says_old_token(std::string_view message);
 
 // The error in an answer whose HTTP status is not 200.
 [[nodiscard]] Error read_error(int status, std::string_view answer, std::string_view url);

@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/encoding.h"
 #include "discovery/instances.h"
+#include "topology/document.h"
 #include "topology/reader.h"
 #include "topology/validate.h"
 
@@ -20,10 +21,11 @@ using Text = std::string Options::*;
 using List = std::vector<std::string> Options::*;
 using Span = milliseconds Options::*;
 using Flag = bool Options::*;
+using Instances = std::vector<Instance> Options::*;
 
 struct Field {
   FieldInfo info;
-  std::variant<Text, List, Span, Flag> value;
+  std::variant<Text, List, Span, Flag, Instances> value;
   std::string_view words = {};  // The only ones there are, separated by blanks.
 };
 
@@ -33,6 +35,7 @@ constexpr milliseconds kSpanLeast{100};
 constexpr milliseconds kSpanMost{600'000};  // Consul and Kubernetes let nobody wait for longer.
 
 const Field kFields[] = {
+    {{"instances", "static", "", "ID=ADDRESS,..."}, &Options::instances},
     {{"path", "file", "file", "The list's file, YAML or JSON"}, &Options::path},
     {{"name", "dns", "dns", "Host name, or name of the SRV records"}, &Options::name},
     {{"record", "dns", "", "address (A and AAAA), a, aaaa or srv [a name that begins with _: srv]"},
@@ -111,12 +114,29 @@ std::string take_list(Options& options, List member, const std::string& value) {
   return (options.*member).size() <= kListMax ? "" : fmt::format("has more than {} entries", kListMax);
 }
 
+std::string take_instances(Options& options, const std::string& value) {
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const std::size_t end = std::min(value.find(',', begin), value.size());
+    const std::string_view item = std::string_view(value).substr(begin, end - begin);
+    const std::size_t equals = item.find('=');
+    if (equals == std::string_view::npos) return fmt::format("{} is no ID=ADDRESS", topology::shown(item));
+    Instance instance;
+    instance.id = item.substr(0, equals);
+    instance.address = item.substr(equals + 1);
+    options.instances.push_back(std::move(instance));
+    begin = end + 1;
+  }
+  return {};
+}
+
 std::string take_value(Options& options, const Field& field, const std::string& value) {
   const bool clean = std::ranges::all_of(value, [](char c) { return c >= 0x20 && c < 0x7f; });
   if (value.empty()) return "is empty: leave it out, or give it a value";
-  if (value.size() > kValueBytesMax || !clean) {
-    return fmt::format("is no line of at most {} printable ASCII characters", kValueBytesMax);
-  }
+  const bool instances = std::holds_alternative<Instances>(field.value);
+  const std::size_t most = instances ? topology::kMaxTextBytes : kValueBytesMax;
+  if (value.size() > most || !clean)
+    return fmt::format("is no line of at most {} printable ASCII characters", most);
+  if (instances) return take_instances(options, value);
   if (!field.words.empty() && !has_word(field.words, value)) {
     return fmt::format("{} is none of {}", topology::shown(value), listed(field.words));
   }
@@ -190,10 +210,11 @@ Wrong check_kind(Options& options) {
     if (options.kind == "consul") options.urls = {"http://127.0.0.1:8500"};
     if (options.kind == "nacos") options.urls = {"http://127.0.0.1:8848"};
   }
-  for (const std::string& name : {options.name_space, options.cluster}) {
-    if (options.kind != "registry" || name.empty()) continue;
-    if (const std::string wrong = topology::check_name(name); !wrong.empty())
-      return {{&name == &options.cluster ? "cluster" : "namespace", wrong}};
+  if (options.kind != "registry") return std::nullopt;
+  for (const auto& [field, name] :
+       {std::pair{"namespace", &options.name_space}, {"cluster", &options.cluster}}) {
+    if (name->empty()) continue;
+    if (const std::string wrong = topology::check_name(*name); !wrong.empty()) return {{field, wrong}};
   }
   return std::nullopt;
 }

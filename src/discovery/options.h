@@ -2,35 +2,36 @@
 //
 // kFields in options.cpp is the table; what a kind does not know is refused. M: must be given.
 //
-//   field       static file dns registry consul nacos kubernetes   what
-//   path                M                                          the list's file, YAML or JSON
-//   name                     M                                     host name, or name of the SRV records
-//   record                   +                                     address (A and AAAA) | a | aaaa | srv; a
-//   name that
-//                                                                  begins with "_" is srv
-//   port                     +                             +       the port of address records; Kubernetes: a
-//   name too servers                  +                                     HOST:PORT,...: whom to ask [the
-//   system's] url                                      +     +       +       http(s)://HOST:PORT,...: tried
-//   in turn service                                  M     M       M       its name there namespace +       +
-//   +       + cluster                          +                             whose agents [this cluster's]
-//   datacenter                               +
-//   tag                                      +                     only instances that bear it
-//   group                                          +               [DEFAULT_GROUP]
-//   clusters                                       +               only these of the service's clusters
-//   stale                                    +                     any server may answer, not the leader
-//   alone api                                            +               v1 | v2 [v1] id_from +             +
-//   Consul: service | node | both [service];
-//                                                                  Kubernetes: pod | address [pod]
-//   id_label                                 +     +               the metadata whose value is the id
-//   address                                                +       ip | name [ip]: name is the pod's own in
-//   the service token_file                               +             +       the ACL's or the service
-//   account's token auth_file                                      +               holds user:NAME:PASSWORD
-//   ca_file                                  +     +       +       who signs the server's certificate
-//   poll                +    +                     +               how often to look; dns: the longest that a
-//   TTL counts wait                                     +             +       how long a question waits for a
-//   change timeout                  +               +     +       +       how long until there is no answer
+// clang-format off
+//   field       stat file dns reg cons nac kube  what
+//   instances    M                               ID=ADDRESS,...; with all fields in Options
+//   path              M                          the list's file, YAML or JSON
+//   name                   M                     host name, or name of the SRV records
+//   record                 +                     address (A and AAAA), a, aaaa, srv; _...: srv
+//   port                   +                 +   of address records; Kubernetes: a name, too
+//   servers                +                     HOST:PORT,...: whom to ask [the system's]
+//   url                            +    +    +   http(s)://HOST:PORT,...: tried in turn
+//   service                        M    M    M   its name there
+//   namespace                  +   +    +    +   there
+//   cluster                    +                 whose agents [this cluster's]
+//   datacenter                     +             [the agent's own]
+//   tag                            +             only instances that bear it
+//   group                               +        [DEFAULT_GROUP]
+//   clusters                            +        only these of the service's clusters
+//   stale                          +             any server may answer, not the leader alone
+//   api                                 +        v1, v2 [v1]
+//   id_from                        +         +   service, node, both [service]; pod, address [pod]
+//   id_label                       +    +        the metadata whose value is the id
+//   address                                  +   ip, name: the pod's own in the service [ip]
+//   token_file                     +         +   the ACL's, the service account's
+//   auth_file                           +        holds user:NAME:PASSWORD
+//   ca_file                        +    +    +   who signs the server's certificate
+//   poll              +    +            +        how often to look; dns: at least so often
+//   wait                           +         +   how long a question waits for a change
+//   timeout                +       +    +    +   how long until there is no answer
+// clang-format on
 //
-// Plain values. Secrets are in files alone, read anew for each use: so they can be renewed, and stand in no
+// Plain values. Secrets are in files alone, read anew for each use: they can be renewed, and stand in no
 // spec.
 #pragma once
 #include <chrono>

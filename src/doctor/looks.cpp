@@ -1,6 +1,7 @@
 #include "doctor/looks.h"
 
 #include "backend/sync_client.h"
+#include "coord/zookeeper/paths.h"
 #include "http/client.h"
 
 namespace ringshift::doctor {
@@ -55,6 +56,15 @@ RegistryLook look_at_registry(coord::Coordinator& coordinator, const coord::Clus
 EndpointFacts look_at_endpoint(const std::string& url) {
   EndpointFacts facts;
   facts.url = url;
+  if (url.starts_with(coord::zookeeper::kScheme)) {
+    const auto begin = SteadyClock::now();
+    const auto server = coord::connect({{url}, kPatience});
+    // Any key: it is the answer that counts, also when it is that we may not.
+    const auto answer = server ? (*server)->get("/ringshift") : std::unexpected(server.error());
+    facts.round_trip_ms = ms_since(begin);
+    if (!answer && answer.error().kind != ErrorKind::denied) facts.unreachable = answer.error().message;
+    return facts;
+  }
   http::Client client;
   http::Call call;
   call.method = "GET";

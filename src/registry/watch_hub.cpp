@@ -14,15 +14,14 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 
+bool wants(const WatchCreate& wanted, const store::Event& event) {
+  return !(event.removed ? wanted.no_delete : wanted.no_put) &&
+         store::in_range(event.kv.key, wanted.key, wanted.range_end);
+}
+
 }  // namespace
 
 WatchHub::WatchHub(store::Store& store) : store_(store) {}
-
-std::size_t WatchHub::size() const noexcept {
-  std::size_t count = 0;
-  for (const Client& client : clients_) count += client.watches.size();
-  return count;
-}
 
 void WatchHub::send(Client& client, std::int64_t watch_id, std::string_view fields,
                     store::Revision revision) {
@@ -39,7 +38,8 @@ void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<Watch
   for (const WatchCommand& command : commands) {
     std::visit(Overloaded{[&](const WatchCreate& wanted) { create(client, wanted); },
                           [&](const WatchCancel& cancel) {
-                            if (client.watches.erase(cancel.watch_id) == 0) return;
+                            if (!client.watches.contains(cancel.watch_id)) return;
+                            forget(client, cancel.watch_id);
                             send(client, cancel.watch_id, ",\"canceled\":true", store_.revision());
                           },
                           [&](const WatchProgress&) { send(client, -1, "", store_.revision()); }},
@@ -63,23 +63,39 @@ void WatchHub::create(Client& client, const WatchCreate& wanted) {
     return refuse("mvcc: duplicate watch ID provided on the WatchStream");
   while (client.watches.contains(id)) ++id;
   Watch& watch = client.watches[id];
+  (wanted.range_end.empty() ? of_one_key_[wanted.key] : of_ranges_).insert({&client, id});
+  ++size_;
   watch.wanted = wanted;
   watch.next = wanted.start_revision > 0 ? wanted.start_revision : now + 1;
   watch.synced = watch.next > now;
   send(client, id, ",\"created\":true", now);
 }
 
+void WatchHub::forget(Client& client, std::int64_t id) {
+  const auto found = client.watches.find(id);
+  const WatchCreate& wanted = found->second.wanted;
+  if (!wanted.range_end.empty()) {
+    of_ranges_.erase({&client, id});
+  } else if (const auto seats = of_one_key_.find(wanted.key); seats != of_one_key_.end()) {
+    seats->second.erase({&client, id});
+    if (seats->second.empty()) of_one_key_.erase(seats);
+  }
+  client.watches.erase(found);
+  --size_;
+}
+
+std::string WatchHub::event_json(const Watch& watch, const store::Event& event) {
+  if (!watch.wanted.previous) return to_json(event, nullptr);
+  const auto previous = store_.before(event.kv.key, event.kv.mod_revision).value_or(std::nullopt);
+  return to_json(event, previous ? &*previous : nullptr);
+}
+
 std::string WatchHub::events_json(const Watch& watch, const std::vector<store::Event>& events) {
   std::string out;
   for (const store::Event& event : events) {
-    if (event.removed ? watch.wanted.no_delete : watch.wanted.no_put) continue;
-    if (!store::in_range(event.kv.key, watch.wanted.key, watch.wanted.range_end)) continue;
-    std::optional<store::KeyValue> previous;
-    if (watch.wanted.previous) {
-      previous = store_.before(event.kv.key, event.kv.mod_revision).value_or(std::nullopt);
-    }
+    if (!wants(watch.wanted, event)) continue;
     out += out.empty() ? ",\"events\":[" : ",";
-    out += to_json(event, previous ? &*previous : nullptr);
+    out += event_json(watch, event);
   }
   return out.empty() ? out : out + "]";
 }
@@ -103,36 +119,53 @@ void WatchHub::catch_up(Client& client) {
       watch.next = history->next;
       watch.synced = watch.next > store_.revision();
     }
-    entry = compacted ? client.watches.erase(entry) : std::next(entry);
+    const std::int64_t done = id;
+    ++entry;
+    if (compacted) forget(client, done);
   }
 }
 
 void WatchHub::committed(const std::vector<store::Event>& events, store::Revision revision) {
-  commits_.push_back({events, revision});
+  commits_.push_back({events, std::vector<std::string>(events.size()), revision});
 }
 
-void WatchHub::hand_on(Client& client, const Commit& commit) {
-  for (auto& [id, watch] : client.watches) {
-    // One that was caught up from the history has seen this commit already.
-    if (!watch.synced || commit.revision < watch.next) continue;
-    if (client.stream->backlog() >= kBacklogMax) {
-      watch.next = commit.revision;
-      watch.synced = false;
+// REQUIRES: `event` is kAllEvents, or the only one that the watch may want.
+void WatchHub::hand_on(const Seat& seat, Commit& commit, std::size_t event) {
+  Watch& watch = seat.client->watches.at(seat.id);
+  // One that was caught up from the history has seen this commit already.
+  if (!watch.synced || commit.revision < watch.next || seat.client->stream->closed()) return;
+  if (seat.client->stream->backlog() >= kBacklogMax) {
+    watch.next = commit.revision;
+    watch.synced = false;
+    return;
+  }
+  std::string events;
+  const bool all = event == kAllEvents;
+  for (std::size_t i = all ? 0 : event; i < (all ? commit.events.size() : event + 1); ++i) {
+    if (!wants(watch.wanted, commit.events[i])) continue;
+    events += events.empty() ? ",\"events\":[" : ",";
+    if (watch.wanted.previous) {
+      events += event_json(watch, commit.events[i]);
       continue;
     }
-    const std::string events = events_json(watch, commit.events);
-    if (!events.empty()) send(client, id, events, commit.revision);
-    watch.next = commit.revision + 1;
+    if (commit.json[i].empty()) commit.json[i] = to_json(commit.events[i], nullptr);
+    events += commit.json[i];
   }
+  if (!events.empty()) send(*seat.client, seat.id, events + "]", commit.revision);
+  watch.next = commit.revision + 1;
 }
 
 void WatchHub::flush() {
   std::vector<Commit> commits;
   commits.swap(commits_);
-  for (const Commit& commit : commits) {
-    for (Client& client : clients_) {
-      if (!client.stream->closed()) hand_on(client, commit);
+  for (Commit& commit : commits) {
+    // A transaction writes a key once, so that one who watches one key wants one event of it.
+    for (std::size_t i = 0; i < commit.events.size(); ++i) {
+      const auto seats = of_one_key_.find(commit.events[i].kv.key);
+      if (seats == of_one_key_.end()) continue;
+      for (const Seat& seat : seats->second) hand_on(seat, commit, i);
     }
+    for (const Seat& seat : of_ranges_) hand_on(seat, commit, kAllEvents);
   }
 }
 
@@ -141,7 +174,7 @@ void WatchHub::send_progress() {
   for (Client& client : clients_) {
     if (client.stream->closed()) continue;
     for (const auto& [id, watch] : client.watches) {
-      if (watch.wanted.progress_notify && watch.synced && watch.next == store_.revision() + 1) {
+      if (watch.wanted.progress_notify && watch.synced && watch.next <= store_.revision() + 1) {
         send(client, id, "", store_.revision());
       }
     }
@@ -152,7 +185,14 @@ void WatchHub::sweep() {
   for (Client& client : clients_) {
     if (!client.stream->closed() && client.stream->backlog() == 0) catch_up(client);
   }
-  clients_.remove_if([](const Client& client) { return client.stream->closed(); });
+  for (auto client = clients_.begin(); client != clients_.end();) {
+    if (!client->stream->closed()) {
+      ++client;
+      continue;
+    }
+    while (!client->watches.empty()) forget(*client, client->watches.begin()->first);
+    client = clients_.erase(client);
+  }
 }
 
 }  // namespace ringshift::registry

@@ -4,12 +4,18 @@
 // committed; else it reads the history until it has caught up. A client that does not read is left behind
 // at kBacklogMax and goes on from the history when it has drained; if that was compacted meanwhile, it is
 // told so (compact_revision) and must read the range again. So memory is bounded, and no event is skipped.
-// Thread: the HTTP server's alone.
+//
+// Cost: a commit costs what its events and those who watch them cost, and a look at each watch of a range;
+// the many that watch one other key (a thousand routers report, ten thousand watch the topology) cost
+// nothing. Thread: the HTTP server's alone.
 #pragma once
+#include <compare>
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "http/server.h"
@@ -33,9 +39,11 @@ class WatchHub {
   void flush();
   void send_progress();  // To the watches that asked for it, which learn that they are up to date.
   void sweep();          // Forgets closed streams. Not from within a stream's callback.
-  [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
+  // `next` is the least revision that the watch has yet to see. While it is synced, what was handed on since
+  // is not written there: all that was flushed has been seen.
   struct Watch {
     WatchCreate wanted;
     store::Revision next = 0;
@@ -45,19 +53,31 @@ class WatchHub {
     std::unique_ptr<http::Stream> stream;
     std::map<std::int64_t, Watch> watches;
   };
+  struct Seat {  // Where a watch is found.
+    Client* client = nullptr;
+    std::int64_t id = 0;
+    auto operator<=>(const Seat&) const = default;
+  };
   struct Commit {
     std::vector<store::Event> events;
+    std::vector<std::string> json;  // Of each event, made when somebody wants it.
     store::Revision revision = 0;
   };
+  static constexpr std::size_t kAllEvents = static_cast<std::size_t>(-1);
 
   void create(Client& client, const WatchCreate& wanted);
+  void forget(Client& client, std::int64_t id);
   void catch_up(Client& client);
-  void hand_on(Client& client, const Commit& commit);
+  void hand_on(const Seat& seat, Commit& commit, std::size_t event);
+  [[nodiscard]] std::string event_json(const Watch& watch, const store::Event& event);
   [[nodiscard]] std::string events_json(const Watch& watch, const std::vector<store::Event>& events);
   void send(Client& client, std::int64_t watch_id, std::string_view fields, store::Revision header_revision);
 
   store::Store& store_;
   std::list<Client> clients_;
+  std::unordered_map<std::string, std::set<Seat>> of_one_key_;
+  std::set<Seat> of_ranges_;
+  std::size_t size_ = 0;
   std::vector<Commit> commits_;
 };
 

@@ -14,7 +14,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
+#include "coord/coordinator.h"
 #include "http/client.h"
 #include "registry/server.h"
 
@@ -55,36 +57,101 @@ std::uint16_t free_port() {
   return port;
 }
 
+namespace {
+
+// The ZooKeeper that a test left running for the next one.
+struct LeftRunning {
+  std::string directory;
+  std::uint16_t port = 0;
+  pid_t pid = -1;
+  int tests = 0;
+  ~LeftRunning() {
+    if (pid > 0) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+    if (!directory.empty()) std::filesystem::remove_all(directory);
+  }
+} left_running;
+
+}  // namespace
+
 RegistryProcess::RegistryProcess(Kind kind) : kind_(kind), port_(free_port()), peer_port_(free_port()) {
+  if (kind_ == Kind::zookeeper) below_ = fmt::format("/test-{}", ++left_running.tests);
+  if (kind_ == Kind::zookeeper && left_running.pid > 0) {
+    directory_ = left_running.directory;
+    port_ = left_running.port;
+    pid_ = left_running.pid;
+    return;
+  }
   std::string pattern = std::filesystem::temp_directory_path() / "ringshift-registry-XXXXXX";
   directory_ = mkdtemp(pattern.data());
   start();
 }
 
 RegistryProcess::~RegistryProcess() {
+  if (kind_ == Kind::zookeeper && pid_ > 0) {
+    left_running.directory = directory_;
+    left_running.port = port_;
+    left_running.pid = pid_;
+    return;
+  }
   if (pid_ > 0) kill9();
   std::filesystem::remove_all(directory_);
 }
 
-std::string RegistryProcess::url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+std::string RegistryProcess::url_at(std::uint16_t port) const {
+  return fmt::format("{}://127.0.0.1:{}{}", kind_ == Kind::zookeeper ? "zk" : "http", port, below_);
+}
 
-void RegistryProcess::start() {
+std::vector<std::string> RegistryProcess::command() {
   const std::string peer = fmt::format("http://127.0.0.1:{}", peer_port_);
   const std::string data = directory_ + "/data";
-  std::vector<std::string> words;
-  if (kind_ == Kind::ours) {
-    words = {"/proc/self/exe", "--serve-registry", std::to_string(port_), data};
-  } else {
-    words = {"/usr/bin/etcd",
-             "--name=test",
-             "--data-dir=" + data,
-             "--listen-client-urls=" + url(),
-             "--advertise-client-urls=" + url(),
-             "--listen-peer-urls=" + peer,
-             "--initial-advertise-peer-urls=" + peer,
-             "--initial-cluster=test=" + peer,
-             "--log-level=error"};
+  if (kind_ == Kind::ours) return {"/proc/self/exe", "--serve-registry", std::to_string(port_), data};
+  if (kind_ == Kind::etcd) {
+    return {"/usr/bin/etcd",
+            "--name=test",
+            "--data-dir=" + data,
+            "--listen-client-urls=" + url(),
+            "--advertise-client-urls=" + url(),
+            "--listen-peer-urls=" + peer,
+            "--initial-advertise-peer-urls=" + peer,
+            "--initial-cluster=test=" + peer,
+            "--bcrypt-cost=4",  // What a password costs is not tested here.
+            "--log-level=error"};
   }
+  const std::string file = directory_ + "/zoo.cfg";
+  std::ofstream(file) << fmt::format(
+      "dataDir={}\nclientPort={}\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxSessionTimeout=120000\n"
+      "maxClientCnxns=0\nadmin.enableServer=false\n",
+      data, port_);
+  // No fsync: what is killed is the process, not the machine.
+  return {"/usr/bin/java",
+          "-Xmx256m",
+          "-XX:+UseSerialGC",
+          "-XX:TieredStopAtLevel=1",
+          "-Dzookeeper.forceSync=no",
+          "-cp",
+          "/usr/share/java/zookeeper.jar",
+          "org.apache.zookeeper.server.ZooKeeperServerMain",
+          file};
+}
+
+bool RegistryProcess::answers() const {
+  if (kind_ == Kind::zookeeper) {
+    const auto coordinator = coord::connect({{url()}, std::chrono::milliseconds(3000)});
+    return coordinator && (*coordinator)->get("/ringshift/there").has_value();
+  }
+  http::Client client;
+  http::Call health;
+  health.method = "GET";
+  health.url = url() + "/health";
+  const auto answer = client.send(health);
+  return answer && answer->body.find("true") != std::string::npos;
+}
+
+void RegistryProcess::start() {
+  std::vector<std::string> words = command();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -97,16 +164,13 @@ void RegistryProcess::start() {
     execv(arguments[0], arguments.data());
     _exit(127);
   }
-  http::Client client;
-  http::Call health;
-  health.method = "GET";
-  health.url = url() + "/health";
-  for (int i = 0; i < 300; ++i) {
-    if (const auto answer = client.send(health); answer && answer->body.find("true") != std::string::npos)
-      return;
+  for (int i = 0; i < 1200; ++i) {
+    if (answers()) return;
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) break;  // It ended: is it installed?
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  std::fprintf(stderr, "%s did not start; its log is in %s\n", words[0].c_str(), directory_.c_str());
+  std::fprintf(stderr, "%s did not start (scripts/setup installs it); its log is in %s\n", words[0].c_str(),
+               directory_.c_str());
   std::abort();
 }
 
@@ -116,6 +180,7 @@ void RegistryProcess::kill9() {
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
+  if (kind_ == Kind::zookeeper) left_running = {"", 0, -1, left_running.tests};
 }
 
 void RegistryProcess::wipe() {
@@ -132,8 +197,6 @@ Relay::~Relay() {
   thread_.join();
   close(listener_);
 }
-
-std::string Relay::url() const { return fmt::format("http://127.0.0.1:{}", port_); }
 
 void Relay::cut() {
   cut_ = true;

@@ -8,6 +8,8 @@
 //   (kEnds) byte 1   the size of the pieces; 0: in one FF op    op % 4: 0 the other one of two clients goes
 //   on; 1 waits for quiet; 2 leaves and comes again; 3 sends what
 //            it sent since the last FF op once more, up to 32 times
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdint>
 #include <optional>
@@ -180,12 +182,21 @@ std::string without_long_pauses(std::string_view bytes) {
   return out;
 }
 
+// A command that waits holds up what is behind it, for ever if it says so, and the proxy reads 64 KiB of
+// that.
+bool may_wait(std::string_view bytes) {
+  constexpr std::array<std::string_view, 9> kWaiting = {"blpop",  "brpop", "blmove", "blmpop", "bzpop",
+                                                        "bzmpop", "xread", "wait",   "pause"};
+  return std::ranges::any_of(kWaiting, [&](std::string_view name) { return contains(bytes, name); });
+}
+
 class One {
  public:
   explicit One(FuzzProxy& proxy) : proxy_(proxy), client_(std::make_unique<FuzzClient>(proxy.path())) {}
   void send(std::string_view bytes, std::size_t piece) {
     sent_ += bytes;
     client_->expect_resp2(!contains(sent_, "hello"));
+    client_->expect_to_be_read(!may_wait(sent_));
     for (std::size_t at = 0; at < bytes.size(); at += piece) client_->send(bytes.substr(at, piece));
   }
   void leave(bool with_a_reset) {

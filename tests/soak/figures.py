@@ -2,7 +2,8 @@
 """What a resize costs while it runs, in figures and without a verdict: they are the machine's as much as ours.
 
   throughput  what two proxies serve to clients that ask as fast as they are answered (GET, and SET from a tenth of the
-              connections), before a resize with the default rate, in DUAL, and after it
+              connections), before a resize with the default rate, in DUAL, and after it; what a command costs the
+              proxies in DUAL, by what it cost before; and which share of the machine each kind of process took
   hold        how long each step held its commands, with four proxies, under a light load
 
   tests/soak/figures.py                      both
@@ -62,6 +63,26 @@ class Meter(threading.Thread):
         return statistics.median([rate for when, rate in self.samples if begin + SAMPLE <= when <= end] or [0])
 
 
+class Cpu:
+    """Seconds of CPU that each kind of process took since the last look, as a share of the machine's."""
+
+    def __init__(self, cluster, loads):
+        self._pids = {"proxies": [p.pid for p in cluster.proxies], "members": [m.process.pid for m in cluster.members],
+                      "controller": [cluster.controller.pid], "registry": [cluster.registry.pid],
+                      "clients": [p.pid for p in loads]}
+        self._last = self._read()
+
+    def _read(self):
+        ticks = {kind: sum(sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+                           for pid in pids) for kind, pids in self._pids.items()}
+        return time.monotonic(), {kind: n / os.sysconf("SC_CLK_TCK") for kind, n in ticks.items()}
+
+    def shares(self):
+        (then, before), (now, after) = self._last, self._read()
+        self._last = now, after
+        return {kind: round((after[kind] - before[kind]) / (now - then) / os.cpu_count(), 3) for kind in after}
+
+
 def hang_up(cluster):
     for member in cluster.members:
         member.hang_up()
@@ -97,33 +118,41 @@ def throughput(options, directory):
                     "redis-benchmark", "-p", proxy.port, "-c", clients, "-P", options.pipeline, "-r", options.keys,
                     "-d", 64, "-t", verb, "-l", "-q"], directory).start())
         for number in range(options.rounds):
-            rounds.append(one_round(cluster, [five, four][number % 2]))
+            rounds.append(one_round(cluster, loads, [five, four][number % 2]))
             print(f"  round {number + 1}: {rounds[-1]}", flush=True)
     finally:
         for load in loads:
             load.kill()
         faults = cluster.stop()
         assert not faults, faults
-    return {name: round(statistics.median(one[name] for one in rounds), 3) for name in rounds[0]} | {"rounds": rounds}
+    medians = {name: round(statistics.median(one[name] for one in rounds), 3)
+               for name, value in rounds[0].items() if not isinstance(value, dict)}
+    return medians | {"rounds": rounds}
 
 
-def one_round(cluster, spec):
+def one_round(cluster, loads, spec):
     meter = Meter(cluster)
     meter.start()
-    time.sleep(WARMING + RESTING)
+    time.sleep(WARMING)
+    cpu = Cpu(cluster, loads)
+    time.sleep(RESTING)
+    cpu_before = cpu.shares()
     begin = time.monotonic()
     cluster.cli("resize", "start", "--spec", spec, "--yes", "--allow-foreign", check=0, timeout=120)
     cluster.wait_status("moving", lambda s: s["phase"] == "dual", timeout=120)
     dual = time.monotonic()
+    cpu.shares()
     status = cluster.wait_resized(900)
     end = time.monotonic()
+    cpu_dual = cpu.shares()
     time.sleep(WARMING + RESTING)
     meter.stop()
     before, during = meter.median(begin - RESTING, begin), meter.median(dual, end)
     after = meter.median(end + WARMING, end + WARMING + RESTING)
     return {"before_per_second": round(before), "dual_per_second": round(during), "after_per_second": round(after),
             "dual_by_before": round(during / before, 3), "after_by_before": round(after / before, 3),
-            "dual_seconds": round(end - dual, 1), "keys_moved": status["keys_moved"],
+            "proxy_cpu_of_a_command": round((cpu_dual["proxies"] / during) / (cpu_before["proxies"] / before), 2),
+            "cpu_before": cpu_before, "cpu_dual": cpu_dual, "dual_seconds": round(end - dual, 1), "keys_moved": status["keys_moved"],
             "load": round(os.getloadavg()[0], 1)}
 
 

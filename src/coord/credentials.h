@@ -1,0 +1,26 @@
+// What a program proves to a registry about itself: the first line of --registry-auth-file. Pure.
+//
+//   digest:USER:PASSWORD   ZooKeeper
+//   user:NAME:PASSWORD     etcd with authentication
+//   token:SECRET           the embedded registry
+//
+// Secret: it goes into no URL, no log and no error, and errors of parse_credentials() do not show the line.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "ringshift/error.h"
+
+namespace ringshift::coord {
+
+struct Credentials {
+  enum class Kind { none, digest, user, token };
+  Kind kind = Kind::none;
+  std::string name{};    // digest, user
+  std::string secret{};  // The password, or the token.
+};
+
+// `where` names the file in errors.
+[[nodiscard]] Result<Credentials> parse_credentials(std::string_view line, std::string_view where);
+
+}  // namespace ringshift::coord
