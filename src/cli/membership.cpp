@@ -12,25 +12,8 @@ namespace {
 Result<std::unique_ptr<discovery::Source>> make_source_of_spec(const topology::DiscoverySource& words,
                                                                const discovery::Surroundings& around) {
   discovery::Fields fields;
-  std::vector<discovery::Instance> instances;
-  for (const auto& [name, values] : words.options) {
-    if (words.kind != "static" || name != "instances") {
-      fields[name] = fmt::format("{}", fmt::join(values, ","));
-      continue;
-    }
-    for (const std::string& one : values) {
-      const std::size_t equals = one.find('=');
-      if (equals == 0 || equals == std::string::npos) {
-        return fail(ErrorKind::invalid,
-                    fmt::format("discovery.source.instances: '{}': write ID=ADDRESS", one));
-      }
-      discovery::Instance instance;
-      instance.id = one.substr(0, equals);
-      instance.address = one.substr(equals + 1);
-      instances.push_back(std::move(instance));
-    }
-  }
-  auto options = discovery::read_options(words.kind, fields, std::move(instances), "discovery.source.");
+  for (const auto& [name, values] : words.options) fields[name] = fmt::format("{}", fmt::join(values, ","));
+  auto options = discovery::read_options(words.kind, fields, {}, "discovery.source.");
   if (!options) return std::unexpected(options.error());
   return discovery::make_source(*std::move(options), around);
 }

@@ -46,18 +46,36 @@ Runner::~Runner() {
   stopping_ = true;
   view_.ring();
   thread_.join();
-  source_.reset();  // Before what it calls.
+  drop_source();
 }
 
 void Runner::instances(const std::vector<Instance>& all) {
   const std::lock_guard lock(mutex_);
   seen_ = all;
-  trouble_.clear();
 }
 
+// As of now it is told by the guard's state; this is the moment.
 void Runner::trouble(const Error& why) {
+  base::log(LogLevel::warning, "membership: nothing changes meanwhile: {}", why.message);
+}
+
+void Runner::drop_source() {
+  source_.reset();
+  guard_.reset();
   const std::lock_guard lock(mutex_);
-  trouble_ = why.message;
+  seen_.reset();
+}
+
+std::string Runner::source_trouble() const {
+  if (!source_error_.empty()) return source_error_;
+  if (!source_) return "there is no source yet";
+  const discovery::Guard::State state = guard_->state();
+  if (!state.trouble.empty()) return state.trouble;
+  if (state.held) {
+    return fmt::format("it shows {} instances, without {} of the {} before: held until that stays so",
+                       state.held->seen, state.held->missing, state.held->of);
+  }
+  return {};
 }
 
 void Runner::work() {
@@ -73,13 +91,10 @@ bool Runner::leads() const {
 }
 
 void Runner::rest() {
-  source_.reset();
+  drop_source();
   discovery_.reset();
   words_.clear();
   leading_ = false;
-  const std::lock_guard lock(mutex_);
-  seen_.reset();
-  trouble_.clear();
 }
 
 // Who was seen by the leader before us may be found gone by us.
@@ -105,19 +120,20 @@ bool Runner::follow_spec(base::TimePoint now) {
       const bool same_source = discovery_ && discovery_->source == parsed->source;
       discovery_ = std::move(*parsed);
       if (!same_source) {
-        source_.reset();
+        drop_source();
         source_tried_ = {};
-        const std::lock_guard lock(mutex_);
-        seen_.reset();
-        trouble_.clear();
+        source_error_.clear();
       }
     }
   }
   if (!discovery_) return false;
   if (source_ || (source_tried_ != base::TimePoint{} && now - source_tried_ < kSourceRetry)) return true;
   source_tried_ = now;
+  drop_source();
+  discovery::Sink& here = *this;  // Our base is private to others.
+  guard_ = std::make_unique<discovery::Guard>(here);
   auto made = make_source_(discovery_->source);
-  Status started = made ? (*made)->start(*this) : Status(std::unexpected(made.error()));
+  Status started = made ? (*made)->start(*guard_) : Status(std::unexpected(made.error()));
   if (!started) {
     if (std::exchange(source_error_, started.error().message) != started.error().message)
       base::log(LogLevel::error, "membership: {}", started.error().message);
@@ -142,11 +158,10 @@ void Runner::tick() {
   const auto stored = coord::parse_stored(*kv);
   if (!stored) return;
   std::vector<Instance> instances;
-  std::string trouble = source_error_;
+  std::string trouble = source_trouble();
   {
     const std::lock_guard lock(mutex_);
     if (seen_) instances = *seen_;
-    if (trouble.empty()) trouble = trouble_;
     if (trouble.empty() && !seen_) trouble = "it has not answered yet";
   }
   std::set<std::string> drained;

@@ -19,6 +19,7 @@
 
 #include "coord/coordinator.h"
 #include "coord/keys.h"
+#include "discovery/guard.h"
 #include "discovery/source.h"
 #include "membership/policy.h"
 #include "membership/report.h"
@@ -57,6 +58,8 @@ class Runner final : private discovery::Sink {
   [[nodiscard]] bool leads() const;
   bool follow_spec(base::TimePoint now);  // Whether there is a policy to run, and a source.
   void rest();                            // No policy, or another one leads.
+  void drop_source();
+  [[nodiscard]] std::string source_trouble() const;  // "" when what we know is what is.
   void act(const topology::Spec& spec, const Decision& decision);
   Status ask(const topology::Spec& spec, const Decision& decision);
   void tell(const Decision& decision, const std::string& trouble, base::TimePoint now);
@@ -69,14 +72,14 @@ class Runner final : private discovery::Sink {
   resize::ClusterView view_;
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_;                                      // Of what the source says:
-  std::optional<std::vector<discovery::Instance>> seen_;  // nullopt: nothing yet.
-  std::string trouble_;
+  std::mutex mutex_;
+  std::optional<std::vector<discovery::Instance>> seen_;  // What the guard let through. Guarded by mutex_.
 
   // Of the thread:
   std::string words_;  // The discovery key's value that `discovery_` was read from.
   std::optional<topology::DiscoverySpec> discovery_;
-  std::unique_ptr<discovery::Source> source_;
+  std::unique_ptr<discovery::Guard> guard_;    // Before this: settled and plausible lists alone.
+  std::unique_ptr<discovery::Source> source_;  // Goes before the guard.
   base::TimePoint source_tried_{};
   std::string source_name_, source_error_, last_error_, told_;
   base::TimePoint told_at_{};

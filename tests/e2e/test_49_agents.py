@@ -30,7 +30,7 @@ class Agents:
             RINGSHIFT, "agent", "--registry", self.cluster.registry_url, "--cluster", self.cluster.name, "--id",
             instance or member.id, "--address", address or member.address, "--drain-timeout-ms", drain_ms, *QUICK,
             *options], self.cluster.directory, env)
-        self.cluster.proxies.append(agent)  # So that it is ended and its log shown, as a proxy's.
+        self.cluster.others.append(agent)
         agent.start()
         if wait:
             agent.wait_ready(30)
