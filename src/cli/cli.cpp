@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/agent.h"
 #include "cli/check.h"
+#include "cli/discovery.h"
 #include "ringshift_version.h"
 
 namespace ringshift::cli {
@@ -25,6 +27,7 @@ int run(int argc, char** argv) {
   add_token(app);
   add_cert(app);
   add_controller(app);
+  add_agent(app);
   add_serve(app);
   add_resize(app);
   add_member(app);
@@ -36,6 +39,7 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_check(app);
   add_doctor(app);
+  add_discovery(app);
   add_top(app);
   add_completion(app);
   try {

@@ -12,6 +12,7 @@
 #include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/log_flags.h"
+#include "cli/membership.h"
 #include "cli/registry_router.h"
 #include "cli/server.h"
 #include "cli/tls_flags.h"
@@ -56,6 +57,8 @@ int run_controller(Flags& flags) {
     return kFailed;
   }
   resize::Controller controller(**coordinator, flags.registry.keys(), flags.options);
+  const auto membership =
+      start_membership(**coordinator, flags.registry, flags.options.id, flags.options.member_access);
   show_controller(admin->get(), controller, flags.registry.cluster);
   show_certificates(admin->get(), nullptr, access->get());
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));

@@ -5,6 +5,7 @@
 
 #include "cli/admin_api.h"
 #include "cli/admin_flags.h"
+#include "cli/membership.h"
 #include "cli/registry_router.h"
 #include "cli/requests.h"
 #include "http/server.h"
@@ -23,6 +24,7 @@ struct Deployment::Impl {
   RegistryFlags flags;
   std::unique_ptr<coord::Coordinator> coordinator;
   std::unique_ptr<resize::Controller> controller;
+  std::unique_ptr<membership::Runner> membership;
   std::unique_ptr<RegistryRouter> router;
   std::unique_ptr<proxy::Proxy> proxy;
   std::shared_ptr<const backend::MemberAccess> access;
@@ -68,6 +70,8 @@ Result<std::unique_ptr<Deployment>> Deployment::start(DeploymentOptions options,
   controller_options.id = unique_id(id + "-controller");
   controller_options.member_access = options.proxy.member_access;
   impl->controller = std::make_unique<resize::Controller>(*impl->coordinator, keys, controller_options);
+  impl->membership = start_membership(*impl->coordinator, impl->flags, controller_options.id,
+                                      controller_options.member_access);
   proxy::Options proxy_options = options.proxy;
   proxy_options.listen = options.proxy_listen;
   proxy_options.threads = options.proxy_threads;

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/ending.h"
+#include "cli/member_policy.h"
 #include "cli/plan_verbs.h"
 #include "cli/resize_start.h"
 
@@ -72,6 +73,7 @@ void add_member(CLI::App& app) {
   command->footer(
       "Each edits the spec in force and starts a resize to it: shows the plan and asks, as 'resize start' "
       "does.\n"
+      "'candidates', 'admit' and 'policy' are about instances that register themselves (ringshift agent).\n"
       "Examples:\n"
       "  ringshift member add cache-5 10.0.0.5:6379 --cluster cache\n"
       "  ringshift member drain cache-2 --cluster cache");
@@ -87,7 +89,13 @@ void add_member(CLI::App& app) {
   one->add_option("--zone", change->zone, "Its zone");
   one->add_option("--host", change->host, "The machine it runs on");
   one->add_option("--label", change->label, "The name that another program's placement hashes");
-  one->callback([change] { run_change(*change, edit_to_add(*change), false); });
+  one->callback([change] {
+    plan::Edit edit = edit_to_add(*change);
+    std::vector<std::string> ids;
+    for (const topology::Member& member : edit.add) ids.push_back(member.id);
+    mark_drained(change->flags, std::move(ids), false);
+    run_change(*change, std::move(edit), false);
+  });
 
   change = std::make_shared<MemberChange>();
   add_verb(*command, change, "remove",
@@ -101,15 +109,22 @@ void add_member(CLI::App& app) {
       ->callback([change] { run_change(*change, parse_or_end("remove", change->words), true); });
 
   change = std::make_shared<MemberChange>();
-  add_verb(*command, change, "drain",
-           "Members leave for now: empty when it is over, and free to be added again", "Ids of members",
-           "As 'member remove', but the ids are not retired: for maintenance of a server. When the resize is "
-           "finished\n"
-           "nothing of the cluster is left on it; 'member add' with the same id brings it back.\n"
-           "Examples:\n"
-           "  ringshift member drain cache-2 --cluster cache\n"
-           "  ringshift member drain cache-2 --yes --wait --cluster cache && systemctl stop redis")
-      ->callback([change] { run_change(*change, parse_or_end("remove", change->words), false); });
+  add_verb(
+      *command, change, "drain", "Members leave for now: empty when it is over, and free to be added again",
+      "Ids of members",
+      "As 'member remove', but the ids are not retired: for maintenance of a server. When the resize is "
+      "finished\n"
+      "nothing of the cluster is left on it; 'member add' with the same id brings it back. Until then it "
+      "is marked\n"
+      "in the registry: no policy admits it, whatever its agent says, and its agent shows it as draining.\n"
+      "Examples:\n"
+      "  ringshift member drain cache-2 --cluster cache\n"
+      "  ringshift member drain cache-2 --yes --wait --cluster cache && systemctl stop redis")
+      ->callback([change] {
+        const plan::Edit edit = parse_or_end("remove", change->words);
+        mark_drained(change->flags, edit.remove, true);
+        run_change(*change, edit, false);
+      });
 
   change = std::make_shared<MemberChange>();
   add_verb(*command, change, "weight", "More or fewer keys for members", "ID W of one, or ID=W of several",
@@ -117,6 +132,8 @@ void add_member(CLI::App& app) {
            "  ringshift member weight cache-2 1.5 --cluster cache\n"
            "  ringshift member weight cache-1=2 cache-2=0.5 --dry-run --cluster cache")
       ->callback([change] { run_change(*change, edit_of_weights(*change), false); });
+
+  add_member_policy(*command);
 }
 
 }  // namespace ringshift::cli

@@ -38,7 +38,7 @@ struct Flags {
   int connect_timeout_ms = 1000;
   int shutdown_grace_ms = 5000;
   int drain_timeout_ms = 30000;
-  std::string handover;
+  std::string handover, topology_cache;
   LogFlags log;
   ConfigFlags config;
   const CLI::App* command = nullptr;
@@ -141,8 +141,9 @@ int serve_registry(Flags& flags) {
   // A new life is a new router: what its predecessor left in flight at the members must be told apart.
   flags.options.router_id = unique_id(flags.options.router_id);
   const Signals signals{SIGTERM, SIGINT, SIGHUP};  // Before the link's threads start.
-  auto router = RegistryRouter::start(flags.registry, flags.options.router_id,
-                                      std::chrono::seconds(flags.wait_seconds));
+  auto router =
+      RegistryRouter::start(flags.registry, flags.options.router_id, std::chrono::seconds(flags.wait_seconds),
+                            topology_cache_file(flags.topology_cache, flags.registry));
   if (!router) {
     report(router.error().message);
     return kFailed;
@@ -192,7 +193,7 @@ int run_proxy(Flags& flags) {
                         {*flags.command, flags.options, flags.handover, flags.spec, flags.registry,
                          std::chrono::seconds(flags.wait_seconds),
                          [&flags] { reload_secrets("proxy", flags.tls.get(), flags.member_access.get()); },
-                         flags.admin, flags.tls.get()});
+                         flags.admin, flags.tls.get(), flags.topology_cache});
   }
   return flags.spec.empty() ? serve_registry(flags) : serve_static(flags);
 }
@@ -216,6 +217,14 @@ void add_proxy(CLI::App& app) {
       ->add_option("--wait-seconds", flags->wait_seconds, "How long to wait for the cluster's first topology")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--topology-cache", flags->topology_cache,
+          "Where the last settled topology is kept, for a start while the registry does not answer: a "
+          "FILE, or a DIR/ with a file for each cluster; none: not at all [systemd's StateDirectory "
+          "when the unit has one, else none]")
+      ->type_name("FILE")
+      ->envname("RINGSHIFT_TOPOLOGY_CACHE");
   flags->listen.add_to(*command, options.listen);
   flags->members.add_to(*command);
   command->add_option("--threads", options.threads, "Worker threads; 0: one for each core")
@@ -252,6 +261,8 @@ void add_proxy(CLI::App& app) {
       "Examples:\n"
       "  ringshift proxy --spec cluster.yaml\n"
       "  ringshift proxy --registry http://127.0.0.1:7379 --cluster cache\n"
+      "  ringshift proxy --registry http://127.0.0.1:7379 --cluster cache --topology-cache "
+      "/var/lib/ringshift/\n"
       "  ringshift proxy --spec cluster.yaml --listen 0.0.0.0:6380 --threads 4\n"
       "  ringshift proxy --spec cluster.yaml --tls-listen 0.0.0.0:6390 --tls-cert proxy.pem --tls-key "
       "proxy.key\n"

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -133,6 +134,7 @@ class Service {
         break;
       }
     }
+    if (const Status right = check_topology_cache(); !right) return right;
     std::vector<proxy::ServedCluster> served;
     for (const ClusterSource& source : file_.clusters) {
       auto cluster = open(source);
@@ -218,6 +220,25 @@ class Service {
     }
   }
 
+  // Two clusters in one file would overwrite each other.
+  Status check_topology_cache() const {
+    std::map<std::string, std::string> cluster_of;
+    for (const ClusterSource& source : file_.clusters) {
+      if (source.registry.empty()) continue;
+      RegistryFlags flags = beside_.registry;
+      if (!source.name_space.empty()) flags.name_space = source.name_space;
+      flags.cluster = source.name_there;
+      const std::string file = topology_cache_file(beside_.topology_cache, flags);
+      const auto [before, is_first] = cluster_of.try_emplace(file, source.name);
+      if (file.empty() || is_first) continue;
+      return fail(ErrorKind::invalid,
+                  fmt::format("--topology-cache {} would be the file of the clusters '{}' and '{}': name a "
+                              "directory, with '/' at its end",
+                              beside_.topology_cache, before->second, source.name));
+    }
+    return {};
+  }
+
   Result<Cluster> open(const ClusterSource& source) const {
     Cluster cluster;
     if (!source.spec.empty()) {
@@ -232,7 +253,8 @@ class Service {
     flags.registry = source.registry;
     if (!source.name_space.empty()) flags.name_space = source.name_space;
     flags.cluster = source.name_there;
-    auto router = RegistryRouter::start(flags, beside_.options.router_id, beside_.patience);
+    auto router = RegistryRouter::start(flags, beside_.options.router_id, beside_.patience,
+                                        topology_cache_file(beside_.topology_cache, flags));
     if (!router) return std::unexpected(router.error());
     cluster.router = std::move(*router);
     cluster.holder = cluster.router->holder();

@@ -34,6 +34,7 @@ struct BesideConfig {
   std::function<void()> reload_secrets = [] {};  // Certificates and passwords, at SIGHUP.
   AdminFlags admin{};
   const net::TlsContext* tls = nullptr;  // Of the clients' listeners.
+  std::string topology_cache{};          // Of several clusters: a directory.
 };
 
 // Serves until SIGTERM or SIGINT, or only checks. Gives the exit status.

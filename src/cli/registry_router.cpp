@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <map>
@@ -99,15 +101,31 @@ std::string unique_id(const std::string& base) {
   return fmt::format("{}.{:08x}", base, entropy());
 }
 
+std::string topology_cache_file(const std::string& value, const RegistryFlags& flags) {
+  if (value == "none") return "";
+  std::string place = value;
+  if (place.empty()) {
+    const char* state = std::getenv("STATE_DIRECTORY");  // NOLINT(concurrency-mt-unsafe): nobody sets it.
+    if (state == nullptr || *state == '\0') return "";
+    place = std::string(state).substr(0, std::string_view(state).find(':')) + "/";  // Several: the first.
+  }
+  std::error_code ignored;
+  if (!place.ends_with('/') && !std::filesystem::is_directory(place, ignored)) return place;
+  if (!place.ends_with('/')) place += '/';
+  return fmt::format("{}topology-{}-{}", place, flags.name_space, flags.cluster);
+}
+
 Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlags& flags,
                                                               std::string router_id,
-                                                              std::chrono::milliseconds patience) {
+                                                              std::chrono::milliseconds patience,
+                                                              std::string topology_cache) {
   auto coordinator = flags.connect();
   if (!coordinator) return std::unexpected(coordinator.error());
   std::unique_ptr<RegistryRouter> router(new RegistryRouter);
   router->coordinator_ = std::move(*coordinator);
   coord::RouterLink::Options options;
   options.router_id = std::move(router_id);
+  options.cache_file = std::move(topology_cache);
   auto link = coord::RouterLink::start(*router->coordinator_, flags.keys(), std::move(options), patience);
   if (!link) return std::unexpected(link.error());
   router->link_ = std::move(*link);

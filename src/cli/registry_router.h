@@ -6,19 +6,25 @@
 
 #include "cli/registry_flags.h"
 #include "coord/router_link.h"
-#include "proxy/proxy.h"
+#include "proxy/keeper.h"
 
 namespace ringshift::cli {
 
 // An id that no other process, and no earlier life of this one, has: `base` and a random suffix.
 [[nodiscard]] std::string unique_id(const std::string& base);
 
-class RegistryRouter final : public proxy::Authority {
+// The file that `--topology-cache VALUE` means for a cluster; "" for none. A directory, or a VALUE that ends
+// with '/', gets a file of its own for each cluster. Without a VALUE: systemd's StateDirectory, or none.
+[[nodiscard]] std::string topology_cache_file(const std::string& value, const RegistryFlags& flags);
+
+class RegistryRouter final : public proxy::Keeper {
  public:
-  // Waits up to `patience` for the cluster's first topology.
+  // Waits up to `patience` for the cluster's first topology. `topology_cache`: the file of
+  // coord::TopologyCache.
   [[nodiscard]] static Result<std::unique_ptr<RegistryRouter>> start(const RegistryFlags& flags,
                                                                      std::string router_id,
-                                                                     std::chrono::milliseconds patience);
+                                                                     std::chrono::milliseconds patience,
+                                                                     std::string topology_cache = "");
   ~RegistryRouter() override;
 
   [[nodiscard]] const std::shared_ptr<coord::Holder>& holder() const noexcept { return link_->holder(); }
@@ -28,6 +34,12 @@ class RegistryRouter final : public proxy::Authority {
   void detach();
 
   void confirm(std::function<void(bool)> done) override { link_->confirm(std::move(done)); }
+  [[nodiscard]] const Processes& believed() const override { return link_->processes(); }
+  void vouch(const Processes& processes) override { link_->vouch(processes); }
+  [[nodiscard]] Standing standing() const noexcept override {
+    const coord::RouterLink::Standing now = link_->standing();
+    return {now.from_disk, now.registry_age_seconds};
+  }
 
  private:
   RegistryRouter() = default;

@@ -186,7 +186,13 @@ void start_resize(const StartFlags& flags, const MakeTarget& make_target) {
   request.spec = target;
   const coord::ClusterKeys keys = flags.registry.keys();
   const auto patience = resize::answer_patience(*coordinator, keys, request, kControllerAnswer);
+  if (flags.before_request) {
+    if (const Status done = flags.before_request(*coordinator, keys); !done) {
+      end_command(kFailed, done.error().message);
+    }
+  }
   const Status answer = ask_controller(*coordinator, keys, std::move(request), patience);
+  if (!answer && flags.after_refusal) flags.after_refusal(*coordinator);
   if (!answer) end_command(kFailed, answer.error().message);
   const std::string replaced = stored.topology.resize ? stored.topology.resize->id : "";
   if (flags.wait) {

@@ -27,6 +27,11 @@ struct StartFlags {
   bool yes = false, dry_run = false, replace = false, wait = false, allow_foreign = false, force = false,
        json = false;
 
+  // What else an operator's word changes: done right before the controller is asked, and taken back when that
+  // refuses. May be empty.
+  std::function<Status(coord::Coordinator&, const coord::ClusterKeys&)> before_request;
+  std::function<void(coord::Coordinator&)> after_refusal;
+
   // All but what names the change itself.
   void add_to(CLI::App& command, bool cluster_required);
 };

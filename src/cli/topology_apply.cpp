@@ -12,8 +12,10 @@
 #include "cli/cli.h"
 #include "cli/spec_file.h"
 #include "cli/topology_registry.h"
+#include "coord/membership_keys.h"
 #include "plan/edit.h"
 #include "ringshift/diff.h"
+#include "topology/discovery.h"
 
 namespace ringshift::cli {
 namespace {
@@ -152,8 +154,12 @@ Result<StoredTopology> wait_for(coord::Coordinator& coordinator, const coord::Cl
 }
 
 Status apply(Flags& flags) {
-  auto next = read_spec(flags.file);
+  const auto text = read_text(flags.file);
+  if (!text) return std::unexpected(text.error());
+  auto next = topology::parse_spec(*text, flags.file);
   if (!next) return std::unexpected(next.error());
+  const auto discovery = topology::discovery_of_spec(*text, flags.file);
+  if (!discovery) return std::unexpected(discovery.error());
   if (flags.registry.cluster.empty()) flags.registry.cluster = next->cluster;
   if (flags.registry.cluster != next->cluster) {
     return fail(ErrorKind::invalid,
@@ -177,6 +183,12 @@ Status apply(Flags& flags) {
     if (const auto written = write(**coordinator, keys, *before, *next); !written) {
       return std::unexpected(written.error());
     }
+  }
+  // It moves no key and routers do not read it, so it has a key of its own. A file without it leaves it
+  // alone.
+  if (*discovery) {
+    const auto put = (*coordinator)->put(coord::discovery_key(keys), topology::to_json(**discovery));
+    if (!put) return std::unexpected(put.error());
   }
   for (const std::string& note : topology::warnings(*next)) report("warning: " + note);
   const auto stored = wait_for(**coordinator, keys, *next, flags);

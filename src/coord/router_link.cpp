@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <random>
+#include <utility>
 
 #include "base/log.h"
 
@@ -44,17 +45,30 @@ RouterLink::RouterLink(Coordinator& coordinator, ClusterKeys keys, Options optio
     : coordinator_(coordinator),
       keys_(std::move(keys)),
       options_(std::move(options)),
-      started_at_(unix_seconds()) {}
+      started_at_(unix_seconds()),
+      cache_(options_.cache_file.empty()
+                 ? nullptr
+                 : std::make_unique<TopologyCache>(options_.cache_file, keys_.prefix)) {}
 
 Result<std::unique_ptr<RouterLink>> RouterLink::start(Coordinator& coordinator, ClusterKeys keys,
                                                       Options options, std::chrono::milliseconds patience) {
   std::unique_ptr<RouterLink> link(new RouterLink(coordinator, std::move(keys), std::move(options)));
-  const auto give_up = std::chrono::steady_clock::now() + patience;
+  const auto began = std::chrono::steady_clock::now();
+  const auto give_up = began + patience;
+  bool ask_disk = link->cache_ != nullptr;
   while (true) {
     Status registered = link->ensure_lease();
     Result<bool> found =
         registered ? link->read_topology() : Result<bool>(std::unexpected(registered.error()));
     if (found && *found) break;
+    if (ask_disk && !found && found.error().kind == ErrorKind::retryable &&
+        std::chrono::steady_clock::now() >= std::min(give_up, began + kCacheAfter)) {
+      ask_disk = false;
+      const Status begun = link->begin_from_disk();
+      if (begun) break;
+      base::log(begun.error().kind == ErrorKind::not_found ? LogLevel::info : LogLevel::error,
+                "{}; waiting for the registry", begun.error().message);
+    }
     if (found || found.error().kind == ErrorKind::retryable) {
       if (std::chrono::steady_clock::now() < give_up) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -84,6 +98,72 @@ RouterLink::~RouterLink() {
   for (auto& done : confirmations_) done(false);
 }
 
+RouterLink::Standing RouterLink::standing() const noexcept {
+  const std::chrono::steady_clock::duration since =
+      std::chrono::steady_clock::now().time_since_epoch() -
+      std::chrono::steady_clock::duration(answered_at_.load(std::memory_order_relaxed));
+  return {from_disk_.load(std::memory_order_relaxed), std::chrono::duration<double>(since).count()};
+}
+
+void RouterLink::registry_answered() {
+  answered_at_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+Status RouterLink::begin_from_disk() {
+  Result<CachedTopology> cached = cache_->read();
+  if (!cached) return std::unexpected(cached.error());
+  cluster_id_ = cached->cluster_id;
+  vouched_ = cached_processes_ = std::move(cached->processes);
+  from_disk_ = true;
+  answered_at_ = (std::chrono::steady_clock::now() - cached->age).time_since_epoch().count();
+  base::log_fields(LogLevel::warning,
+                   {{"cluster", cached->snapshot->topology().spec.cluster},
+                    {"version", topology::to_string(cached->snapshot->version)},
+                    {"digest", cached->snapshot->digest},
+                    {"registry_age_seconds", cached->age.count()}},
+                   "the registry does not answer: serving by topology {} digest {} of {}, where the registry "
+                   "last answered "
+                   "{} s ago; members that a resize has passed since are refused until the registry is back",
+                   topology::to_string(cached->snapshot->version), cached->snapshot->digest, cache_->file(),
+                   cached->age.count());
+  holder_ = std::make_shared<Holder>(std::move(cached->snapshot));
+  return {};
+}
+
+void RouterLink::vouch(const Processes& processes) {
+  const std::lock_guard lock(mutex_);
+  if (cache_ == nullptr) return;
+  bool news = false;
+  for (const auto& [member, run_id] : processes) {
+    std::string& known = vouched_[member];
+    news = news || known != run_id;
+    known = run_id;
+  }
+  if (!news) return;
+  keep_due_ = true;
+  changed_.notify_all();
+}
+
+// By the worker, with nobody waiting for it but the next report. The file says what is applied and settled.
+void RouterLink::keep_on_disk(std::unique_lock<std::mutex>& lock) {
+  keep_due_ = false;
+  if (cache_ == nullptr || !heard_) return;
+  const SnapshotPtr snapshot = holder_->load();
+  const bool resizing = snapshot->topology().resize.has_value();
+  if (!resizing && snapshot->version != applied_) return;  // applied() comes again.
+  const std::uint64_t cluster_id = cluster_id_;
+  Processes processes;
+  if (snapshot->topology().fence.epoch == 0) processes = vouched_;
+  lock.unlock();
+  if (resizing) {
+    cache_->remove();
+  } else if (const Status kept = cache_->write(*snapshot, cluster_id, processes); !kept) {
+    base::log(LogLevel::warning, "{}; a start during an outage of the registry would not find this topology",
+              kept.error().message);
+  }
+  lock.lock();
+}
+
 void RouterLink::set_hooks(Hooks hooks) {
   std::function<void()> published;
   {
@@ -103,6 +183,7 @@ void RouterLink::applied(Version version) {
   // A newer snapshot may be in the holder already; then the digest follows with its own acknowledgement.
   applied_digest_ = snapshot->version == version ? snapshot->digest : "";
   report_due_ = true;
+  keep_due_ = true;
   changed_.notify_all();
 }
 
@@ -115,7 +196,7 @@ void RouterLink::confirm(std::function<void(bool)> done) {
 void RouterLink::on_events(const std::vector<Event>& events) {
   for (const Event& event : events) {
     if (event.kind == Event::Kind::put && event.kv.key == keys_.topology())
-      static_cast<void>(accept(event.kv, 0));
+      static_cast<void>(accept(event.kv, std::nullopt));
   }
 }
 
@@ -129,25 +210,67 @@ void RouterLink::on_disconnected(const Error& why) {
   base::log(LogLevel::warning, "registry unreachable, serving on with the last topology: {}", why.message);
 }
 
+// Whether that is the registry whose topologies we obey: the first one that we hear of, or the file's.
+Status RouterLink::check_registry(std::optional<std::uint64_t> cluster_id) {
+  const std::lock_guard lock(mutex_);
+  registry_answered();
+  if (!cluster_id) {  // An event: of the registry that the last range was from.
+    if (heard_) return {};
+    return fail(ErrorKind::stale, "an event of a registry that is not obeyed");
+  }
+  if (cluster_id_ == 0) cluster_id_ = *cluster_id;
+  if (*cluster_id == cluster_id_) return {};
+  heard_ = false;  // What we applied is another registry's, and means nothing to this one's controller.
+  base::log(LogLevel::error,
+            "the registry was rebuilt or restored (cluster id {:x}, was {:x}): its topology is not obeyed; "
+            "check it, then restart this router",
+            *cluster_id, cluster_id_);
+  return fail(ErrorKind::stale, "the registry was rebuilt or restored");
+}
+
+// Whether what the registry says may follow what we began with.
+Status RouterLink::check_against_disk(const KeyValue& kv, Version version, const Snapshot& ours) {
+  if (version < ours.version) {
+    base::log(LogLevel::error,
+              "the registry's topology {} is older than the {} of {}: it was restored from an old copy; not "
+              "obeyed: check it, remove the file and restart this router",
+              topology::to_string(version), topology::to_string(ours.version), cache_->file());
+    return fail(ErrorKind::stale, "the registry's topology is older than the one on disk");
+  }
+  return version == ours.version ? check_same(kv, ours) : Status{};
+}
+
+// A version has one content: what the file says of it must be what the registry says.
+Status RouterLink::check_same(const KeyValue& kv, const Snapshot& ours) {
+  const Result<topology::Topology> theirs = topology::parse_topology(kv.value, kv.key);
+  if (theirs && topology::digest(*theirs) == ours.digest) return {};
+  base::log(
+      LogLevel::error,
+      "topology {} of the registry is not the one of {} (digest {}): refused; check which is right, remove "
+      "the file and restart this router",
+      topology::to_string(ours.version), cache_->file(), ours.digest);
+  return fail(ErrorKind::stale, "one version of the topology has two contents");
+}
+
 // Compiles and publishes. An unusable topology is refused loudly and the last good one stays.
-Status RouterLink::accept(const KeyValue& kv, std::uint64_t cluster_id) {
+Status RouterLink::accept(const KeyValue& kv, std::optional<std::uint64_t> cluster_id) {
   const auto received = std::chrono::steady_clock::now();
+  const Version version{kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)};
+  const SnapshotPtr last = holder_ == nullptr ? nullptr : holder_->load();
+  if (Status ours = check_registry(cluster_id); !ours) return ours;
+  if (from_disk_) {
+    if (Status follows = check_against_disk(kv, version, *last); !follows) return follows;
+  }
   std::function<void()> published;
   {
     const std::lock_guard lock(mutex_);
-    if (cluster_id != 0 && cluster_id_ == 0) cluster_id_ = cluster_id;
-    if (cluster_id != 0 && cluster_id != cluster_id_) {
-      base::log(
-          LogLevel::error,
-          "the registry was rebuilt or restored (cluster id {:x}, was {:x}): its topology is not obeyed; "
-          "check it, then restart this router",
-          cluster_id, cluster_id_);
-      return fail(ErrorKind::stale, "the registry was rebuilt or restored");
-    }
     published = hooks_.on_published;
+    if (!std::exchange(heard_, true)) {
+      from_disk_ = false;
+      report_due_ = keep_due_ = true;
+      changed_.notify_all();
+    }
   }
-  const Version version{kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)};
-  const SnapshotPtr last = holder_ == nullptr ? nullptr : holder_->load();
   if (last != nullptr && version <= last->version) return {};
   Result<topology::Topology> parsed = topology::parse_topology(kv.value, kv.key);
   Result<SnapshotPtr> compiled = parsed ? Snapshot::compile(std::move(*parsed), version, last.get())
@@ -209,8 +332,10 @@ Status RouterLink::ensure_lease() {
 
 RouterRecord RouterLink::record_of_now() const {
   RouterRecord record;
-  record.revision = static_cast<Revision>(applied_.revision);
-  record.digest = applied_digest_;
+  if (heard_) {
+    record.revision = static_cast<Revision>(applied_.revision);
+    record.digest = applied_digest_;
+  }
   record.started_at = started_at_;
   record.applied_at = applied_at_;
   return record;
@@ -232,7 +357,7 @@ void RouterLink::work() {
   auto next_report = std::chrono::steady_clock::now() + options_.report_interval;
   while (!stopping_) {
     changed_.wait_until(lock, next_report,
-                        [this] { return stopping_ || report_due_ || !confirmations_.empty(); });
+                        [this] { return stopping_ || report_due_ || keep_due_ || !confirmations_.empty(); });
     if (stopping_) break;
     if (report_due_ || std::chrono::steady_clock::now() >= next_report) {
       const bool told = report(lock);
@@ -241,6 +366,7 @@ void RouterLink::work() {
       if (!told) answer_confirmations(lock);
     }
     if (!confirmations_.empty()) answer_confirmations(lock);
+    if (keep_due_) keep_on_disk(lock);
   }
 }
 
@@ -248,9 +374,12 @@ bool RouterLink::report(std::unique_lock<std::mutex>& lock) {
   report_due_ = false;
   RouterRecord record = record_of_now();
   const auto figures = hooks_.figures;
+  const bool heard_now = heard_;
   lock.unlock();
   if (figures) figures(record);
   const Status alive = put_record(record);
+  if (alive) registry_answered();
+  if (alive && cache_ && heard_now) cache_->touch(std::chrono::steady_clock::now());
   lock.lock();
   if (!alive && !stopping_) {
     base::log(LogLevel::warning, "could not report to the registry: {}", alive.error().message);

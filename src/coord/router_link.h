@@ -4,22 +4,29 @@
 // An outage of the registry changes nothing for the router: it serves on with its last snapshot, and this
 // comes back by itself, for ever, with full jitter. What it loses meanwhile is change.
 //
+// With a cache on disk (topology_cache.h) it also begins during an outage, with the topology that it or a
+// predecessor left there. Until the registry has answered it claims to have applied nothing: what it began
+// with may be old, and a controller must then wait for it or fence it, as anybody who says nothing.
+//
 // Order matters at the start: the record is in the registry before the topology is read, so that a controller
 // that publishes after our read finds us in its list.
 //
 // Threads: its own (one for work, one inside the Watch). All public functions are thread-safe.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "coord/coordinator.h"
 #include "coord/keys.h"
 #include "coord/router_record.h"
+#include "coord/topology_cache.h"
 #include "ringshift/snapshot.h"
 #include "ringshift/snapshot_holder.h"
 
@@ -37,7 +44,11 @@ class RouterLink final : private Watcher {
     std::string router_id;
     std::chrono::seconds lease_ttl{5};
     std::chrono::milliseconds report_interval{1000};
+    std::string cache_file{};  // "": no topology is kept on disk.
   };
+  // How long a registry may be silent at the start before the cache is asked: one that starts beside us, on a
+  // machine that boots, shall have its chance.
+  static constexpr std::chrono::milliseconds kCacheAfter{2000};
   struct Hooks {
     std::function<void()> on_published;          // The holder has a newer snapshot.
     std::function<void(RouterRecord&)> figures;  // Fills in the counts; may be empty.
@@ -54,6 +65,18 @@ class RouterLink final : private Watcher {
   // Call once, when the router serves from holder(). on_published is called for all that came before, too.
   void set_hooks(Hooks hooks);
 
+  // Where what we serve by comes from. Any thread.
+  struct Standing {
+    bool from_disk = false;           // The registry has not answered in this life.
+    double registry_age_seconds = 0;  // Since it last answered, to us or to who wrote the file.
+  };
+  [[nodiscard]] Standing standing() const noexcept;
+  // The members' processes that the file names, when we began by a file of before the first resize; they may
+  // be believed without a stamp.
+  [[nodiscard]] const Processes& processes() const noexcept { return cached_processes_; }
+  // Asked after we had connected to these processes, the registry said that no resize was yet: for the file.
+  void vouch(const Processes& processes);
+
   // Every command that the router sent under topologies before `version` has ended.
   void applied(topology::Version version);
   // Reads the registry, publishes what it finds, then calls done(true); done(false) when it could not be
@@ -66,7 +89,14 @@ class RouterLink final : private Watcher {
   void on_resync(const Range& state) override;
   void on_disconnected(const Error& why) override;
 
-  Status accept(const KeyValue& topology, std::uint64_t cluster_id);
+  // `cluster_id`: of the range that it is from; nullopt: an event.
+  Status accept(const KeyValue& topology, std::optional<std::uint64_t> cluster_id);
+  Status check_registry(std::optional<std::uint64_t> cluster_id);
+  Status check_against_disk(const KeyValue& kv, topology::Version version, const topology::Snapshot& ours);
+  Status check_same(const KeyValue& kv, const topology::Snapshot& ours);
+  Status begin_from_disk();
+  void registry_answered();
+  void keep_on_disk(std::unique_lock<std::mutex>& lock);
   Result<bool> read_topology();  // Whether there is one.
   void work();
   void answer_confirmations(std::unique_lock<std::mutex>& lock);
@@ -92,6 +122,14 @@ class RouterLink final : private Watcher {
   std::deque<std::function<void(bool)>> confirmations_;
   Hooks hooks_;
   std::uint64_t cluster_id_ = 0;  // Of the registry that we follow; another one is not obeyed.
+  bool heard_ = false;            // The registry that we follow has answered, and no other one since.
+  bool keep_due_ = false;         // The file shall say what is in force.
+  Processes vouched_;
+
+  std::atomic<bool> from_disk_{false};
+  std::atomic<std::int64_t> answered_at_{0};  // Of the steady clock, in its ticks.
+  Processes cached_processes_;                // Fixed once started.
+  std::unique_ptr<TopologyCache> cache_;      // Null: none. Of start(), then of the worker thread.
 
   LeaseId lease_ = 0;  // Of the worker thread, as is the next.
   std::chrono::steady_clock::time_point lease_renewed_;

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -57,7 +58,8 @@ void prepare_tls(CURL* curl, const ClientTls& tls) {
 
 void prepare(CURL* curl, const Call& call, HeaderList& headers, Sink& sink, ErrorText& text) {
   for (const std::string& header : call.headers) headers.add(header);
-  headers.add("Content-Type: application/json");
+  const auto is_type = [](const std::string& header) { return header.starts_with("Content-Type:"); };
+  if (std::ranges::none_of(call.headers, is_type)) headers.add("Content-Type: application/json");
   headers.add("Expect:");  // No pause before a larger body.
   curl_easy_setopt(curl, CURLOPT_URL, call.url.c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call.method == "GET" ? nullptr : call.method.c_str());
@@ -206,6 +208,14 @@ std::expected<Answer, TransportError> Client::send(const Call& call) {
 struct StreamCall::Impl {
   CURLM* multi = nullptr;
   std::atomic<bool> cancelled{false};
+  std::vector<std::pair<std::string, std::string>> headers;  // Of the last answer.
+
+  void keep_headers(CURL* curl) {
+    headers.clear();
+    for (curl_header* each = nullptr; headers.size() < kHeadersMax &&
+                                      (each = curl_easy_nextheader(curl, CURLH_HEADER, -1, each)) != nullptr;)
+      headers.emplace_back(each->name, each->value);
+  }
 };
 
 StreamCall::StreamCall() : impl_(std::make_unique<Impl>()) {
@@ -213,6 +223,14 @@ StreamCall::StreamCall() : impl_(std::make_unique<Impl>()) {
   impl_->multi = curl_multi_init();
 }
 StreamCall::~StreamCall() { curl_multi_cleanup(impl_->multi); }
+
+std::string StreamCall::header(std::string_view name) const {
+  for (const auto& [known, value] : impl_->headers) {
+    const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
+    if (std::ranges::equal(known, name, same)) return value;
+  }
+  return {};
+}
 
 void StreamCall::cancel() {
   impl_->cancelled.store(true);
@@ -251,6 +269,7 @@ std::expected<int, TransportError> StreamCall::run(const Call& call,
   }
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  impl_->keep_headers(curl);
   curl_multi_remove_handle(impl_->multi, curl);
   curl_easy_cleanup(curl);
   if (impl_->cancelled.load() || sink.refused) return 0;

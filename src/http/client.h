@@ -20,6 +20,7 @@ namespace ringshift::http {
 
 inline constexpr std::size_t kAnswerBytesMax = 64U << 20;
 inline constexpr std::size_t kIdleConnectionsMax = 8;
+inline constexpr std::size_t kHeadersMax = 64;  // That are kept of a StreamCall's answer.
 
 // How https:// is spoken. Files are read anew for each new connection, so that a renewed one is taken up.
 struct ClientTls {
@@ -30,7 +31,7 @@ struct ClientTls {
 struct Call {
   std::string method = "POST";
   std::string url;
-  std::vector<std::string> headers;  // "Name: value"
+  std::vector<std::string> headers;  // "Name: value"; without a Content-Type it is JSON.
   std::string body;
   std::chrono::milliseconds timeout{3000};
   ClientTls tls{};
@@ -77,6 +78,8 @@ class StreamCall {
                                                        const std::function<bool(std::string_view)>& on_data,
                                                        bool whole = false);
   void cancel();
+  // Of the last answer, "" when it had none of that name. The thread of run().
+  [[nodiscard]] std::string header(std::string_view name) const;
 
  private:
   struct Impl;

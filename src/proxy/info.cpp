@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "proxy/keeper.h"
 #include "proxy/local_commands.h"
 #include "proxy/phase_name.h"
 #include "proxy/replies.h"
@@ -174,13 +175,20 @@ std::string one_line(std::string text) {
 
 void topology_section(std::string& out, const Session& session, const Known&) {
   line(out, "# Topology");
-  for (const auto& upstream : session.worker().upstreams()) {
-    const topology::Snapshot& snapshot = upstream->snapshot();
+  const auto& upstreams = session.worker().upstreams();
+  const auto& clusters = session.shared().clusters;  // In the same order.
+  for (std::size_t i = 0; i < upstreams.size(); ++i) {
+    const topology::Snapshot& snapshot = upstreams[i]->snapshot();
     line(out, "cluster:{}", snapshot.topology().spec.cluster);
     line(out, "topology_version:{}", to_string(snapshot.version));
     line(out, "topology_digest:{}", snapshot.digest);
     line(out, "members:{}", snapshot.members().size());
     line(out, "resize_phase:{}", phase_name(snapshot.topology()));
+    const Keeper* keeper = i < clusters.size() ? keeper_of(clusters[i].authority) : nullptr;
+    if (keeper == nullptr) continue;
+    const Keeper::Standing standing = keeper->standing();
+    line(out, "topology_source:{}", standing.from_disk ? "disk" : "registry");
+    line(out, "registry_age_seconds:{:.0f}", standing.registry_age_seconds);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proxy/hot_keys.h"
+#include "proxy/keeper.h"
 #include "proxy/phase_name.h"
 #include "proxy/proxy_impl.h"
 #include "ringshift/diff.h"
@@ -111,6 +112,18 @@ void collect_topology(Exposition& out, const std::string& cluster, const topolog
       "From the topology's having been received here to its being applied, by this host's clock alone: "
       "building, swapping, and waiting for older commands",
       applied.push, applied.push_seconds, labels);
+}
+
+void collect_standing(Exposition& out, const std::string& cluster, const Keeper& keeper) {
+  const Exposition::Labels labels{{"cluster", cluster}};
+  const Keeper::Standing standing = keeper.standing();
+  out.gauge(
+      "ringshift_router_topology_from_disk",
+      "1 while this router serves by the topology that it found on its disk, because the registry has not "
+      "answered since it started",
+      standing.from_disk ? 1 : 0, labels);
+  out.gauge("ringshift_router_registry_age_seconds", "Since the registry last answered",
+            standing.registry_age_seconds, labels);
 }
 
 // ---- members ----
@@ -295,6 +308,7 @@ void Proxy::collect(Exposition& out) {
     }
     const auto timing = cluster.holder->timing();
     collect_topology(out, name, *snapshot, applied, timing.published - timing.received);
+    if (const Keeper* keeper = keeper_of(cluster.authority)) collect_standing(out, name, *keeper);
     const MemberSums all = cluster.members->all();
     constexpr const char* kLookupsHelp =
         "Keys that GET, GETEX, GETDEL and MGET found (hit) and did not (miss), at all members that there "

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "proxy/keeper.h"
 #include "transfer/steps.h"
 
 namespace ringshift::proxy {
@@ -41,6 +42,7 @@ Upstream::Upstream(net::Loop& loop, const Options& options, const ServedCluster&
   dual_options.hot_keys = cluster_.moving_keys;
   dual_ = std::make_unique<DualRouter>(loop, *pool_, dual_options);
   if (database == 0) hub_ = std::make_unique<PubsubHub>(loop, *this, counters, pubsub_counts);
+  if (const Keeper* keeper = keeper_of(cluster_.authority)) known_runs_ = keeper->believed();
   adopt(cluster_.holder->load());
 }
 
@@ -80,7 +82,11 @@ bool Upstream::stamp_matches(std::string_view member_id, const std::optional<std
                              std::string_view run_id) {
   const topology::Fence& fence = snapshot_->topology().fence;
   if (fence.epoch == 0) {
-    if (stamp) return false;
+    if (stamp) {  // A resize has begun that we do not know of; and the stamp may be evicted some day.
+      if (const auto known = known_runs_.find(member_id); known != known_runs_.end())
+        known_runs_.erase(known);
+      return false;
+    }
     const auto known = known_runs_.find(member_id);
     if (known != known_runs_.end() && known->second == run_id) return true;
     asked_runs_.insert_or_assign(std::string(member_id), std::string(run_id));
@@ -105,6 +111,7 @@ void Upstream::confirm(std::function<void(bool)> done) {
       if (read) upstream->adopt_newest();
       if (read && upstream->snapshot_->topology().fence.epoch == 0) {
         for (const auto& [member, run_id] : asked) upstream->known_runs_.insert_or_assign(member, run_id);
+        if (Keeper* keeper = keeper_of(upstream->cluster_.authority)) keeper->vouch(upstream->known_runs_);
       }
       done(read);
     });

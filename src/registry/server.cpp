@@ -40,15 +40,15 @@ const std::vector<Server::Impl::Route>& Server::Impl::table() {
       {"GET", "/health", Need::nothing, nullptr, &Impl::health, kUncounted},
       {"GET", "/version", Need::nothing, nullptr, &Impl::version, kUncounted},
       {"POST", "/v3/kv/range", Need::identity, &Impl::range, nullptr, 0},
-      {"POST", "/v3/kv/put", Need::identity, &Impl::put, nullptr, 1},
-      {"POST", "/v3/kv/deleterange", Need::identity, &Impl::remove, nullptr, 2},
-      {"POST", "/v3/kv/txn", Need::identity, &Impl::txn, nullptr, 3},
+      {"POST", "/v3/kv/put", Need::identity, &Impl::put, nullptr, 1, Disk::written},
+      {"POST", "/v3/kv/deleterange", Need::identity, &Impl::remove, nullptr, 2, Disk::written},
+      {"POST", "/v3/kv/txn", Need::identity, &Impl::txn, nullptr, 3, Disk::written},
       {"POST", "/v3/kv/compaction", Need::admin, &Impl::compaction, nullptr, 4},
-      {"POST", "/v3/lease/grant", Need::identity, &Impl::grant, nullptr, 5},
-      {"POST", "/v3/lease/keepalive", Need::identity, &Impl::keep_alive, nullptr, 6},
-      {"POST", "/v3/lease/revoke", Need::identity, &Impl::revoke, nullptr, 7},
+      {"POST", "/v3/lease/grant", Need::identity, &Impl::grant, nullptr, 5, Disk::written},
+      {"POST", "/v3/lease/keepalive", Need::identity, &Impl::keep_alive, nullptr, 6, Disk::untouched},
+      {"POST", "/v3/lease/revoke", Need::identity, &Impl::revoke, nullptr, 7, Disk::written},
       // etcd 3.4 answers these three under /v3/kv/lease as well.
-      {"POST", "/v3/kv/lease/revoke", Need::identity, &Impl::revoke, nullptr, 7},
+      {"POST", "/v3/kv/lease/revoke", Need::identity, &Impl::revoke, nullptr, 7, Disk::written},
       {"POST", "/v3/lease/timetolive", Need::identity, &Impl::time_to_live, nullptr, 8},
       {"POST", "/v3/kv/lease/timetolive", Need::identity, &Impl::time_to_live, nullptr, 8},
       {"POST", "/v3/lease/leases", Need::identity, &Impl::leases, nullptr, 9},
@@ -169,12 +169,19 @@ void Server::Impl::refuse(http::Exchange& exchange, std::size_t name, const Erro
 
 void Server::Impl::answer(const http::Request& request, http::Exchange& exchange, const Route& route,
                           const Caller& caller) {
+  if (route.disk == Disk::read) end_group();  // What is told is on the disk.
   if (route.whole != nullptr) return (this->*route.whole)(request, exchange, caller);
+  const bool grouped = route.disk == Disk::written && begin_group();
   ErrorAnswer error{0, {}};
-  const std::string body = (this->*route.verb)(request.body, caller, error);
+  std::string body = (this->*route.verb)(request.body, caller, error);
   if (error.status == 403 && caller.who != nullptr) {
     denied[1].fetch_add(1, std::memory_order_relaxed);
     audit_denied(caller, route.path, error.body);
+  }
+  if (grouped) {
+    waiting.push_back({exchange.defer(), route.name, std::move(error), std::move(body)});
+    if (waiting.size() >= kGroupMax) end_group();
+    return;
   }
   if (error.status != 0) {
     refuse(exchange, route.name, error);
@@ -185,7 +192,33 @@ void Server::Impl::answer(const http::Request& request, http::Exchange& exchange
   hub->flush();
 }
 
+bool Server::Impl::begin_group() {
+  if (group_open) return true;
+  if (const Status begun = store->begin_group(); !begun) return false;  // The write will say why.
+  group_open = true;
+  http->post([this] { end_group(); });
+  return true;
+}
+
+void Server::Impl::end_group() {
+  if (!group_open) return;
+  group_open = false;
+  const Status ended = store->end_group();
+  if (!ended) log_failure(ended.error());
+  for (Waiting& one : std::exchange(waiting, {})) {
+    if (!ended && one.error.status == 0) one.error = to_answer(ended.error());
+    count(one.name, one.error.status);
+    if (one.error.status != 0) {
+      one.exchange->reply(one.error.status, kJson, one.error.body);
+    } else {
+      one.exchange->reply(200, kJson, one.body);
+    }
+  }
+  hub->flush();
+}
+
 void Server::Impl::tick() {
+  end_group();
   const Status expired = store->expire();
   if (!expired && !expiry_failing) base::log(base::LogLevel::error, "leases: {}", expired.error().message);
   expiry_failing = !expired;  // Said once, tried again at every tick.
@@ -242,13 +275,17 @@ Status Server::Impl::open() {
   if (!listening) return std::unexpected(listening.error());
   http = *std::move(listening);
   http->every(kTick, [this] { tick(); });
-  http->every(kProgressInterval, [this] { hub->send_progress(); });
+  http->every(kProgressInterval, [this] {
+    end_group();
+    hub->send_progress();
+  });
   if (book == nullptr) return {};
   http->every(kAccessTick, [this] {
     hub->end_unless(
         [this](const WatchHub::Owner& owner) { return book->alive(owner.name, owner.secret_hash); });
   });
   http->every(kProgressInterval, [this] {
+    end_group();
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const std::int64_t oldest =
         std::chrono::duration_cast<std::chrono::seconds>(now).count() - options.audit_days * kDaySeconds;

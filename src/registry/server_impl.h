@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "http/server.h"
 #include "net/tls.h"
@@ -49,13 +50,23 @@ struct Server::Impl {
   using Verb = std::string (Impl::*)(const std::string& body, const Caller& caller, ErrorAnswer& error);
   // What is no plain question and answer.
   using Whole = void (Impl::*)(const http::Request& request, http::Exchange& exchange, const Caller& caller);
+  enum class Disk { read, written, untouched };  // What a verb does there.
   struct Route {
     std::string_view method, path;
     Need need;
     Verb verb;         // Or
     Whole whole;       // this.
     std::size_t name;  // In kVerbs; kVerbs.size(): not counted.
+    Disk disk = Disk::read;
   };
+  // An answer to a write that is not on the disk yet.
+  struct Waiting {
+    std::unique_ptr<http::Deferred> exchange;
+    std::size_t name;
+    ErrorAnswer error;
+    std::string body;
+  };
+  static constexpr std::size_t kGroupMax = 256;
   static const std::vector<Route>& table();
 
   Options options;
@@ -78,6 +89,12 @@ struct Server::Impl {
 
   [[nodiscard]] Header header(store::Revision revision) const { return {store->cluster_id(), revision}; }
   void count(std::size_t verb, int status);
+  // Writes that are asked for at the same time share an fsync: the first begins a group, and it ends when the
+  // loop has seen to all that was there, or somebody wants to read.
+  [[nodiscard]] bool begin_group();
+  void end_group();
+  std::vector<Waiting> waiting;
+  bool group_open = false;
 
   // Parses, asks `permit`, runs. `permit(identity, request)` is asked when there is authentication, and has
   // no default: an endpoint that forgets it does not compile.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.h"
 #include "ringshift/error.h"
 
 namespace ringshift::resize {
@@ -21,9 +22,8 @@ using UnixMs =
 // "2026-11-30T02:00:00+01:00", in the local time zone; "" for 0.
 [[nodiscard]] std::string local_time(UnixMs at);
 
-// "500ms", "60s", "5m", "1h", "1h30m", "0". At most kMaxDuration. A bare number other than 0 is refused: of
-// what?
-inline constexpr std::chrono::hours kMaxDuration{24 * 31};
+// As base::parse_duration: "60s", "1h30m".
+using base::kMaxDuration;
 [[nodiscard]] Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 [[nodiscard]] std::string duration_text(std::chrono::milliseconds duration);  // "1m 30s"
 

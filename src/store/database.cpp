@@ -181,10 +181,12 @@ std::int64_t Database::integer(const char* sql) {
 
 std::int64_t Database::bytes() { return integer("PRAGMA page_count") * integer("PRAGMA page_size"); }
 
+bool Database::in_transaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
+
 Transaction::~Transaction() {
   if (!open_) return;
   try {
-    db_.exec("ROLLBACK");
+    db_.exec(inner_ ? "ROLLBACK TO part; RELEASE part" : "ROLLBACK");
   } catch (const Failure&) {  // SQLite has rolled back by itself, as it does on a full disk.
   }
 }

@@ -58,6 +58,8 @@ class Database {
   [[nodiscard]] Statement statement(const char* sql);
   [[nodiscard]] std::int64_t integer(const char* sql);
   [[nodiscard]] std::int64_t bytes();
+  // SQLite ends one by itself when the disk is full or broken.
+  [[nodiscard]] bool in_transaction() const noexcept;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
@@ -69,20 +71,24 @@ class Database {
   std::map<const char*, sqlite3_stmt*> statements_;
 };
 
-// BEGIN IMMEDIATE now; rolled back unless commit() succeeded.
+// BEGIN IMMEDIATE now; rolled back unless commit() succeeded. Inside another one it is a part of that: what
+// it did can still be undone alone, and is on the disk when the outer one is.
 class Transaction {
  public:
-  explicit Transaction(Database& db) : db_(db) { db_.exec("BEGIN IMMEDIATE"); }
+  explicit Transaction(Database& db) : db_(db), inner_(db.in_transaction()) {
+    db_.exec(inner_ ? "SAVEPOINT part" : "BEGIN IMMEDIATE");
+  }
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
   void commit() {
-    db_.exec("COMMIT");
+    db_.exec(inner_ ? "RELEASE part" : "COMMIT");
     open_ = false;
   }
 
  private:
   Database& db_;
+  const bool inner_;
   bool open_ = true;
 };
 

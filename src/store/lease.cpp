@@ -22,6 +22,7 @@ Result<LeaseInfo> Store::grant(std::int64_t ttl_seconds, LeaseId id, std::string
       if (!leases_.contains(candidate)) id = candidate;
     }
     if (leases_.contains(id)) throw Failure{{ErrorKind::invalid, errors::kLeaseExists}};
+    if (group_failed_) throw Failure{*group_failed_};
     Transaction transaction(*db_);
     db_->statement("INSERT INTO lease VALUES(?1, ?2)").bind(1, id).bind(2, ttl).run();
     if (!owner.empty()) {

@@ -65,6 +65,11 @@ void Store::create_or_load() {
     db_->statement("INSERT INTO meta VALUES(?1, 1, 0)").bind(1, id).run();
     transaction.commit();
   }
+  load();
+}
+
+void Store::load() {
+  leases_.clear();
   Statement meta = db_->statement("SELECT cluster_id, revision, compacted FROM meta");
   if (!meta.step()) {
     throw Failure{{ErrorKind::internal,
@@ -177,6 +182,51 @@ void Store::compact_to(Revision revision) {
 void Store::set_listener(Listener listener) {
   const std::lock_guard lock(mutex_);
   listener_ = std::move(listener);
+}
+
+Status Store::begin_group() {
+  return guarded([&] {
+    db_->exec("BEGIN IMMEDIATE");
+    grouped_ = true;
+  });
+}
+
+Status Store::end_group() {
+  std::vector<std::pair<std::vector<Event>, Revision>> done;
+  Status ended = guarded([&] {
+    std::optional<Error> failed = std::exchange(group_failed_, std::nullopt);
+    grouped_ = false;
+    done.swap(group_);
+    try {
+      const auto began = std::chrono::steady_clock::now();
+      if (!failed) db_->exec("COMMIT");
+      if (!failed) count_commit(began);
+    } catch (Failure& failure) {
+      failed = std::move(failure.error);
+    }
+    if (!failed) {
+      for (const auto& [events, revision] : done) {
+        if (listener_) listener_(events, revision);
+      }
+      return;
+    }
+    if (db_->in_transaction()) db_->exec("ROLLBACK");
+    load();
+    throw Failure{*std::move(failed)};
+  });
+  return ended;
+}
+
+// A full disk ends the whole transaction of a group: then nothing of it can be kept.
+void Store::note_failure(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (grouped_ && !group_failed_ && !db_->in_transaction()) group_failed_ = error;
+}
+
+void Store::count_commit(std::chrono::steady_clock::time_point began) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  commits_.add(static_cast<std::int64_t>(took.count() * 1e6));
+  commit_seconds_ += took.count();
 }
 
 Revision Store::revision() {

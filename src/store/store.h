@@ -81,6 +81,13 @@ class Store {
   // The key as it was just before `revision`; nullopt when it was not there or was compacted.
   [[nodiscard]] Result<std::optional<KeyValue>> before(const std::string& key, Revision revision);
 
+  // Writes from now on share one fsync. They are done, may be answered, and reach the listener, when
+  // end_group() returned well; if it did not, none of them happened, whatever each had returned. A write that
+  // fails by itself leaves the others of its group alone. REQUIRES: groups do not overlap; no backup and no
+  // compaction inside.
+  [[nodiscard]] Status begin_group();
+  [[nodiscard]] Status end_group();
+
   void set_listener(Listener listener);
 
   [[nodiscard]] Result<std::vector<TokenRow>> tokens();
@@ -121,6 +128,9 @@ class Store {
 
   Store(Options options, std::unique_ptr<Database> db);
   void create_or_load();
+  void load();
+  void note_failure(const Error& error);
+  void count_commit(std::chrono::steady_clock::time_point began);
   void create_records();
   void audit_in(Write& write);
   static std::uint64_t random_cluster_id();
@@ -140,6 +150,9 @@ class Store {
   LeaseInfo info(LeaseId id, const Lease& lease) const;
 
   Options options_;
+  bool grouped_ = false;
+  std::optional<Error> group_failed_;
+  std::vector<std::pair<std::vector<Event>, Revision>> group_;
   base::SteadyClock steady_;
   const base::Clock& clock_;
   std::uint64_t cluster_id_ = 0;

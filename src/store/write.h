@@ -30,6 +30,7 @@ auto Store::guarded(Body body) -> Result<decltype(body())> {
       return body();
     }
   } catch (Failure& failure) {
+    note_failure(failure.error);
     return std::unexpected(std::move(failure.error));
   }
 }
@@ -37,6 +38,7 @@ auto Store::guarded(Body body) -> Result<decltype(body())> {
 template <class Body>
 auto Store::write(Body body, const Actor* actor) -> Result<decltype(body(std::declval<Write&>()))> {
   return guarded([&] {
+    if (group_failed_) throw Failure{*group_failed_};
     Transaction transaction(*db_);
     Write write{revision_ + 1, {}, {}, actor};
     auto result = body(write);
@@ -46,13 +48,15 @@ auto Store::write(Body body, const Actor* actor) -> Result<decltype(body(std::de
     }
     const auto began = std::chrono::steady_clock::now();
     transaction.commit();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    commits_.add(static_cast<std::int64_t>(took.count() * 1e6));
-    commit_seconds_ += took.count();
+    if (!grouped_) count_commit(began);
     for (const LeaseId id : write.revoked) leases_.erase(id);
     if (!write.events.empty()) {
       revision_ = write.next;
-      if (listener_) listener_(write.events, revision_);
+      if (grouped_) {
+        group_.emplace_back(std::move(write.events), revision_);
+      } else if (listener_) {
+        listener_(write.events, revision_);
+      }
     }
     return result;
   });

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "placement/peers/catalog.h"
+#include "topology/discovery.h"
 #include "topology/parse.h"
 #include "topology/validate.h"
 
@@ -176,9 +177,9 @@ std::vector<Member> read_members(Reader& reader, const Node& node, const std::st
 
 Spec read_spec(Reader& reader, const Node& node, const std::string& path) {
   Spec spec;
-  if (!reader.map(
-          node, path,
-          {"cluster", "protocol", "placement", "consistency", "members", "retired", "limits", "databases"})) {
+  if (!reader.map(node, path,
+                  {"cluster", "protocol", "placement", "consistency", "members", "retired", "limits",
+                   "databases", "discovery"})) {
     return spec;
   }
   reader.text(node, path, "cluster", spec.cluster, true);
@@ -207,6 +208,14 @@ Spec read_spec(Reader& reader, const Node& node, const std::string& path) {
   reader.whole(node, path, "databases", spec.databases);
   if (const Node* limits = node.find("limits"))
     spec.limits = read_limits(reader, *limits, join(path, "limits"));
+  // Not for routers, so not a part of Spec: it is judged here and taken by discovery_of_spec().
+  if (const Node* node_of = node.find("discovery"); node_of != nullptr && node_of->kind != Node::Kind::null) {
+    const std::string here = join(path, "discovery");
+    const DiscoverySpec discovery = read_discovery(reader, *node_of, here);
+    if (reader.failed()) return spec;
+    if (const auto problem = check_discovery(discovery, here))
+      reader.problem(node_of->line, problem->path, problem->message);
+  }
   return spec;
 }
 

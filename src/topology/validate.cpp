@@ -29,18 +29,6 @@ bool name_character(char c) {
          c == '.' || c == ':';
 }
 
-// Ids and cluster names go into registry keys, log lines and client names: no separators of those.
-std::string check_name(std::string_view name) {
-  if (name.empty()) return "is empty: give it a name";
-  if (name.size() > kMaxNameBytes) {
-    return fmt::format("{} is longer than {} bytes: shorten it", shown(name), kMaxNameBytes);
-  }
-  if (!std::ranges::all_of(name, name_character)) {
-    return fmt::format("{} has characters other than letters, digits and - _ . : : rename it", shown(name));
-  }
-  return {};
-}
-
 Found check_text(const std::string& path, std::string_view text) {
   if (text.size() > kMaxNameBytes) {
     return Problem{path, fmt::format("{} is longer than {} bytes: shorten it", shown(text), kMaxNameBytes)};
@@ -398,6 +386,17 @@ Found check_factors(const Topology& topology) {
 }
 
 }  // namespace
+
+std::string check_name(std::string_view name) {
+  if (name.empty()) return "is empty: give it a name";
+  if (name.size() > kMaxNameBytes) {
+    return fmt::format("{} is longer than {} bytes: shorten it", shown(name), kMaxNameBytes);
+  }
+  if (!std::ranges::all_of(name, name_character)) {
+    return fmt::format("{} has characters other than letters, digits and - _ . : : rename it", shown(name));
+  }
+  return {};
+}
 
 std::optional<Problem> check_spec(const Spec& spec) { return check_spec_at(spec, ""); }
 

@@ -49,6 +49,10 @@ struct Problem {
                                                   std::string_view part, const std::vector<Member>& members,
                                                   const std::string& path);
 
+// "" when `name` can be an id or a cluster's name; else what is wrong with it. They go into registry keys,
+// log lines and client names: no separators of those.
+[[nodiscard]] std::string check_name(std::string_view name);
+
 // "" when `address` is host:port, [v6]:port or unix:/path; else what is wrong with it.
 [[nodiscard]] std::string check_address(const std::string& address);
 

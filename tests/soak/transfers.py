@@ -143,11 +143,14 @@ class Proof:
         for _ in range(2):
             cluster.add_proxy("--request-timeout-ms", PATIENCE_MS)
 
-    def count_minimum(self):
+    def alive_of_the_moving(self):
         """Keys whose owner changes, of those that have not run out yet."""
         now = time.time() * 1000
-        self.minimum = sum(a != b and not 0 < self.keyset.deadline_ms(i) <= now
-                           for i, (a, b) in enumerate(zip(self.owners_before, self.owners_after)))
+        return sum(a != b and not 0 < self.keyset.deadline_ms(i) <= now
+                   for i, (a, b) in enumerate(zip(self.owners_before, self.owners_after)))
+
+    def count_minimum(self):
+        self.minimum = self.alive_of_the_moving()
         self.report |= {"minimum": self.minimum, "minimum_share": round(self.minimum / self.keyset.total, 4)}
 
     def spec(self, count, weights, placement):
@@ -301,8 +304,10 @@ class Proof:
 
     def roll_back(self):
         """At the share of its keys that the case names; slowly on the last part of the way, and very slowly on the end of
-        it, so that it is met: at 99 % what is left is gone between two looks otherwise."""
-        cluster, mark = self.cluster, self.case.back_at * self.minimum
+        it, so that it is met: at 99 % what is left is gone between two looks otherwise. One in a hundred runs out before
+        it is moved, so the share is of those that are alive then."""
+        cluster, alive = self.cluster, self.minimum
+        mark = self.case.back_at * alive
         slower = [] if self.case.back_at == 0.01 else [(NEAR, self.slow()), (NEAR / 6, max(50, self.slow() // 10))]
         end = time.monotonic() + STUCK
         while True:
@@ -311,11 +316,13 @@ class Proof:
             assert time.monotonic() < end, status
             if slower and status["keys_moved"] > mark - slower[0][0] * self.minimum:
                 cluster.cli("resize", "set-rate", slower.pop(0)[1], check=0)
+                alive = self.alive_of_the_moving()
+                mark = self.case.back_at * alive
             if status["keys_moved"] >= mark:
                 break
             time.sleep(0.05)
         cluster.rollback()
-        at = cluster.status()["keys_moved"] / max(1, self.minimum)
+        at = cluster.status()["keys_moved"] / max(1, alive)
         cluster.cli("resize", "set-rate", RATE["move_keys_per_second"])  # It may be over by now.
         self.report["rolled_back_at"] = round(at, 4)
         return self.follow()

@@ -84,6 +84,7 @@ class Member:
 
 class Cluster:
     controller_options = ()
+    others = ()  # Programs that a test starts beside, such as agents: ended and looked after like the rest.
 
     def __init__(self, directory: Path, members=4, proxies=2, name="cache", env=None, binary=None):
         self.directory = directory
@@ -92,6 +93,7 @@ class Cluster:
         self.binary = binary or RINGSHIFT
         self.members = []
         self.proxies = []
+        self.others = []
         self.registry = self.controller = None
         self.registry_url = None
         self._specs = 0
@@ -103,7 +105,7 @@ class Cluster:
 
     def processes(self):
         fixed = [p for p in (self.registry, self.controller) if p]
-        return fixed + self.proxies + [m.process for m in self.members]
+        return fixed + self.proxies + list(self.others) + [m.process for m in self.members]
 
     def add_member(self, *options):
         member = Member(len(self.members) + 1, self.directory, options)
@@ -159,7 +161,7 @@ class Cluster:
     def stop(self):
         """Ends everything; says what ended by itself, or did not end well. A second time it has nothing to say."""
         faults = []
-        for process in self.proxies + [p for p in (self.controller, self.registry) if p]:
+        for process in self.proxies + list(self.others) + [p for p in (self.controller, self.registry) if p]:
             if process.expected_dead:
                 continue
             if not process.alive() and process.popen is not None:

@@ -163,6 +163,52 @@ TEST_F(StoreTest, AFullDiskFailsWritesAndNothingElse) {
   EXPECT_EQ(put("after", "1")->revision, revision + 1) << "no revision was lost to the failure";
 }
 
+TEST_F(StoreTest, WritesOfAGroupAreToldWhenItEnds) {
+  std::vector<std::string> told;
+  store->set_listener([&](const std::vector<Event>& events, Revision revision) {
+    for (const Event& event : events) told.push_back(event.kv.key + std::to_string(revision));
+  });
+  ASSERT_TRUE(store->begin_group().has_value());
+  EXPECT_EQ(put("a", "1")->revision, 2);
+  EXPECT_EQ(put("b", "1", 77).error().kind, ErrorKind::not_found) << "no such lease";
+  const LeaseId lease = store->grant(10, 0)->id;
+  EXPECT_EQ(put("c", "1", lease)->revision, 3) << "one that failed takes no revision";
+  EXPECT_TRUE(told.empty());
+  ASSERT_TRUE(store->end_group().has_value());
+  EXPECT_THAT(told, testing::ElementsAre("a2", "c3"));
+  open();
+  EXPECT_EQ(store->revision(), 3);
+  EXPECT_EQ(all().size(), 2U);
+  EXPECT_THAT(store->leases(), testing::ElementsAre(lease));
+}
+
+TEST_F(StoreTest, AFullDiskUndoesAWholeGroup) {
+  ASSERT_TRUE(put("before", "1").has_value());
+  const LeaseId lease = store->grant(10, 0)->id;
+  ASSERT_TRUE(store->limit_pages_for_test(20).has_value());
+  int told = 0;
+  store->set_listener([&](const std::vector<Event>&, Revision) { ++told; });
+  const Revision revision = store->revision();
+  ASSERT_TRUE(store->begin_group().has_value());
+  ASSERT_TRUE(store->revoke(lease).has_value());
+  Result<PutResult> full;
+  for (int i = 0; i < 1000 && (full = put("k" + std::to_string(i), std::string(4000, 'x'))); ++i) continue;
+  ASSERT_FALSE(full.has_value());
+  EXPECT_FALSE(put("later", "1").has_value()) << "and nothing more of this group";
+  EXPECT_FALSE(store->grant(10, 0).has_value());
+  const Status ended = store->end_group();
+  ASSERT_FALSE(ended.has_value());
+  EXPECT_EQ(ended.error().kind, ErrorKind::overloaded);
+  EXPECT_THAT(ended.error().message, HasSubstr("no space left"));
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(store->revision(), revision);
+  ASSERT_EQ(all().size(), 1U);
+  EXPECT_THAT(store->leases(), testing::ElementsAre(lease)) << "its revocation did not happen";
+  ASSERT_TRUE(store->limit_pages_for_test(100000).has_value());
+  EXPECT_EQ(put("after", "1")->revision, revision + 1);
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(StoreTest, ASecondUserOfTheFileIsRefused) {
   EXPECT_THAT(error_of_opening(),
               testing::AllOf(HasSubstr(path), HasSubstr("in use by another process"), HasSubstr("--data")));

@@ -1,0 +1,296 @@
+#include "cli/agent.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+
+#include "agent/notify.h"
+#include "agent/probe.h"
+#include "agent/record.h"
+#include "agent/registrar.h"
+#include "cli/cli.h"
+#include "cli/log_flags.h"
+#include "cli/registry_flags.h"
+#include "cli/server.h"
+#include "cli/tls_flags.h"
+#include "coord/membership_keys.h"
+#include "topology/validate.h"
+
+namespace ringshift::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// A service manager need not wait longer than this for a registry that is away; the agent goes on trying.
+constexpr std::chrono::seconds kReadyAnyway{10};
+constexpr milliseconds kDrainLook{500};  // Looks are at most so far apart while it drains.
+
+struct Flags {
+  RegistryFlags registry;
+  MemberFlags members;
+  LogFlags log;
+  std::string id, address, probe_address, protocol = "redis";
+  std::vector<std::string> labels;
+  int probe_interval_ms = 2000, probe_timeout_ms = 1000, drain_timeout_ms = 30000, lease_seconds = 15;
+  unsigned rise = 2, fall = 3;
+};
+
+std::string check_id(const std::string& id) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:";
+  if (!id.empty() && id.size() <= topology::kMaxNameBytes &&
+      id.find_first_not_of(kAllowed) == std::string::npos)
+    return {};
+  return fmt::format("--id '{}': give 1 to {} letters, digits and - _ . :", id, topology::kMaxNameBytes);
+}
+
+Result<std::map<std::string, std::string>> parse_labels(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> labels;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos || word.size() > 2 * agent::kMaxLabelBytes) {
+      return fail(ErrorKind::invalid, fmt::format("--label '{}': write NAME=VALUE, of at most {} bytes each",
+                                                  word, agent::kMaxLabelBytes));
+    }
+    const std::string name = word.substr(0, equals);
+    if (name == "weight" || name == "zone") {
+      base::log(base::LogLevel::info,
+                "agent: label {} is only what you call it: a member's {} is the operator's to assign, in the "
+                "spec's "
+                "discovery.assign",
+                name, name);
+    }
+    labels[name] = word.substr(equals + 1);
+  }
+  if (labels.size() > agent::kMaxLabels) {
+    return fail(ErrorKind::invalid,
+                fmt::format("--label: {} are more than {}", labels.size(), agent::kMaxLabels));
+  }
+  return labels;
+}
+
+// One agent from its start to its end. The probing is this thread's, the registry the registrar's.
+class Agent {
+ public:
+  Agent(const Flags& flags, coord::Coordinator& coordinator, std::unique_ptr<agent::Probe> probe,
+        std::map<std::string, std::string> labels)
+      : flags_(flags), probe_(std::move(probe)), judge_(flags.rise, flags.fall) {
+    record_.id = flags.id;
+    record_.address = flags.address;
+    record_.protocol = flags.protocol;
+    record_.labels = std::move(labels);
+    record_.started_at =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    look(false);  // So that the first record says what is.
+    const coord::ClusterKeys keys = flags.registry.keys();
+    registrar_ = std::make_unique<agent::Registrar>(
+        coordinator,
+        agent::Registrar::Options{coord::instance_key(keys, flags.id), coord::drained_key(keys, flags.id),
+                                  std::chrono::seconds(flags.lease_seconds)},
+        [this] {
+          const std::lock_guard lock(mutex_);
+          return agent::to_json(record_);
+        });
+  }
+
+  // Until SIGTERM or SIGINT.
+  void serve(const Signals& signals, backend::MemberAccess* access) {
+    const Clock::time_point began = Clock::now();
+    while (true) {
+      const auto signal = signals.wait_for(next_look());
+      if (signal == SIGHUP) {
+        reload_secrets("agent", nullptr, access);
+      } else if (signal) {
+        return;
+      }
+      look(false);
+      tell_manager(began);
+    }
+  }
+
+  // Until nobody uses the server, the deadline, or a second signal.
+  void drain(const Signals& signals) {
+    agent::notify_systemd("STOPPING=1\nSTATUS=draining");
+    base::log(base::LogLevel::info, "agent: draining {}, for at most {} ms", flags_.id,
+              flags_.drain_timeout_ms);
+    const Clock::time_point until = Clock::now() + milliseconds(flags_.drain_timeout_ms);
+    draining_ = true;
+    agent::Quiet quiet;
+    agent::Health health = look(true);
+    while (!quiet.add(health)) {
+      const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+      if (left.count() <= 0) {
+        base::log(base::LogLevel::warning,
+                  "agent: the drain timed out: {} connections of routers, {} requests a second; take the "
+                  "member out "
+                  "first, by 'ringshift member drain {}'",
+                  health.router_connections, health.ops_per_second, flags_.id);
+        return;
+      }
+      const auto signal =
+          signals.wait_for(std::min({kDrainLook, left, milliseconds(flags_.probe_interval_ms)}));
+      if (signal && signal != SIGHUP) return;
+      health = look(true);
+    }
+    base::log(base::LogLevel::info, "agent: nobody uses {} any more", flags_.id);
+  }
+
+ private:
+  [[nodiscard]] milliseconds next_look() const {
+    milliseconds next(flags_.probe_interval_ms);
+    if (const auto watchdog = agent::systemd_watchdog())
+      next = std::min(next, std::chrono::duration_cast<milliseconds>(*watchdog / 3));
+    return ready_told_ ? next : std::min(next, milliseconds(200));
+  }
+
+  agent::Health look(bool with_clients) {
+    const agent::Health health = probe_->look(with_clients);
+    const bool healthy = judge_.add(health.good);
+    const bool drained = draining_ || (registrar_ && registrar_->drained());
+    const agent::State state = drained   ? agent::State::draining
+                               : healthy ? agent::State::ready
+                                         : agent::State::unhealthy;
+    bool news = false;
+    {
+      const std::lock_guard lock(mutex_);
+      news = record_.state != state;
+      record_.state = state;
+      record_.health = health;
+    }
+    if (news) {
+      base::log_fields(base::LogLevel::info, {{"instance", flags_.id}, {"state", agent::name(state)}},
+                       "agent: {} is {}{}{}", flags_.id, agent::name(state),
+                       health.reason.empty() ? "" : ": ", health.reason);
+      if (registrar_) registrar_->changed();
+    }
+    return health;
+  }
+
+  void tell_manager(Clock::time_point began) {
+    const bool registered = registrar_->registered();
+    if (!ready_told_ && (registered || Clock::now() - began >= kReadyAnyway)) {
+      ready_told_ = true;
+      fmt::print("ready: agent of {} at {}\n", flags_.id, flags_.address);
+      std::fflush(stdout);
+      agent::notify_systemd("READY=1");
+    }
+    std::string status;
+    {
+      const std::lock_guard lock(mutex_);
+      status = fmt::format("{}, {}", agent::name(record_.state),
+                           registered ? "registered" : "not registered: the registry does not take it yet");
+    }
+    agent::notify_systemd("WATCHDOG=1\nSTATUS=" + status);
+  }
+
+  const Flags& flags_;
+  const std::unique_ptr<agent::Probe> probe_;
+  agent::Judge judge_;
+  bool draining_ = false, ready_told_ = false;
+  std::mutex mutex_;
+  agent::Record record_;                         // Guarded by mutex_.
+  std::unique_ptr<agent::Registrar> registrar_;  // Last: its thread reads the record.
+};
+
+int run_agent(Flags& flags) {
+  flags.log.apply();
+  if (const std::string wrong = check_id(flags.id); !wrong.empty()) {
+    report(wrong);
+    return kBadUsage;
+  }
+  if (const std::string wrong = topology::check_address(flags.address); !wrong.empty()) {
+    report(fmt::format("--address: {}", wrong));
+    return kBadUsage;
+  }
+  const auto labels = parse_labels(flags.labels);
+  if (!labels) {
+    report(labels.error().message);
+    return kBadUsage;
+  }
+  const auto access = flags.members.open();
+  if (!access) {
+    report(access.error().message);
+    return kFailed;
+  }
+  const Signals signals{SIGTERM, SIGINT, SIGHUP};  // Before any thread.
+  const auto coordinator = flags.registry.connect();
+  if (!coordinator) {
+    report(coordinator.error().message);
+    return kFailed;
+  }
+  const agent::ProbeOptions probe{flags.probe_address.empty() ? flags.address : flags.probe_address,
+                                  milliseconds(flags.probe_timeout_ms), *access};
+  Agent agent(flags, **coordinator,
+              flags.protocol == "redis" ? agent::make_redis_probe(probe) : agent::make_memcached_probe(probe),
+              *labels);
+  agent.serve(signals, access->get());
+  agent.drain(signals);
+  return kDone;
+}
+
+}  // namespace
+
+void add_agent(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("agent", "Register the Redis or memcached beside this, and watch over it");
+  flags->registry.add_to(*command, /*cluster_required=*/true);
+  command->add_option("--id", flags->id, "The instance's id, for ever: what its member is called")
+      ->envname("RINGSHIFT_INSTANCE_ID")
+      ->required();
+  command
+      ->add_option("--address", flags->address,
+                   "Where routers reach the server: HOST:PORT, [v6]:PORT or unix:/path")
+      ->required();
+  command->add_option("--probe-address", flags->probe_address, "Where the agent does [--address]");
+  command->add_option("--protocol", flags->protocol, "What the server speaks")
+      ->check(CLI::IsMember({"redis", "memcached"}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--label", flags->labels,
+          "NAME=VALUE that the operator's rules may go by; several: again and again. Never a weight or zone "
+          "by itself")
+      ->type_name("NAME=VALUE");
+  command->add_option("--probe-interval-ms", flags->probe_interval_ms, "Between two looks at the server")
+      ->check(CLI::Range(50, 600000))
+      ->capture_default_str();
+  command->add_option("--probe-timeout-ms", flags->probe_timeout_ms, "How long a look may take")
+      ->check(CLI::Range(10, 60000))
+      ->capture_default_str();
+  command->add_option("--rise", flags->rise, "Good looks in a row that make it ready again")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--fall", flags->fall, "Bad looks in a row that make it unhealthy")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command
+      ->add_option("--lease-seconds", flags->lease_seconds, "How long the record outlives an agent that died")
+      ->check(CLI::Range(2, 3600))
+      ->capture_default_str();
+  command
+      ->add_option("--drain-timeout-ms", flags->drain_timeout_ms,
+                   "After SIGTERM: longest wait for requests to end; a second signal ends it at once")
+      ->check(CLI::Range(0, 86400000))
+      ->capture_default_str();
+  flags->members.add_to(*command);
+  flags->log.add_to(*command);
+  command->footer(
+      "Examples:\n"
+      "  ringshift agent --registry http://127.0.0.1:7379 --cluster cache --id cache-5 --address "
+      "10.0.0.5:6379\n"
+      "  ringshift agent --cluster cache --id cache-5 --address 10.0.0.5:6379 --label rack=r7 --label "
+      "namespace=prod\n"
+      "  ringshift agent --cluster sessions --id mc-1 --address 10.0.0.9:11211 --protocol memcached");
+  command->callback([flags] {
+    if (const int status = run_agent(*flags); status != kDone) throw CLI::RuntimeError(status);
+  });
+}
+
+}  // namespace ringshift::cli

@@ -1,0 +1,196 @@
+#include "cli/member_policy.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "cli/spec_file.h"
+#include "coord/membership_keys.h"
+#include "membership/report.h"
+#include "plan/edit.h"
+#include "topology/discovery.h"
+
+namespace ringshift::cli {
+namespace {
+
+struct LookFlags {
+  RegistryFlags registry;
+  std::string file;
+  bool json = false;
+};
+
+struct AdmitFlags {
+  StartFlags start;
+  std::string id;
+};
+
+std::string read_key(coord::Coordinator& coordinator, const std::string& key) {
+  const auto kv = or_end(coordinator.get(key));
+  return kv ? kv->value : "";
+}
+
+membership::Report read_report(coord::Coordinator& coordinator, const RegistryFlags& flags) {
+  const coord::ClusterKeys keys = flags.keys();
+  if (read_key(coordinator, coord::discovery_key(keys)).empty()) {
+    end_command(kFailed,
+                fmt::format("cluster '{}' has no discovery: its members are what operators make them. Give "
+                            "it one by a spec's block 'discovery' ('ringshift member policy FILE')",
+                            flags.cluster));
+  }
+  const std::string text = read_key(coordinator, coord::membership_key(keys));
+  if (text.empty()) {
+    end_command(kFailed,
+                fmt::format("no controller of cluster '{}' has looked for instances yet: is one running?",
+                            flags.cluster));
+  }
+  return or_end(membership::parse_report(text));
+}
+
+std::string_view state_word(discovery::InstanceState state) {
+  return state == discovery::InstanceState::ready      ? "ready"
+         : state == discovery::InstanceState::draining ? "draining"
+                                                       : "unhealthy";
+}
+
+void print_report(const membership::Report& report) {
+  fmt::print("source {}, admission {}\n", report.source, report.admit_auto ? "auto" : "manual");
+  if (!report.trouble.empty()) fmt::print("in trouble, so nothing changes: {}\n", report.trouble);
+  if (!report.last_error.empty()) fmt::print("last change: {}\n", report.last_error);
+  for (const membership::Candidate& candidate : report.candidates) {
+    const topology::Member& member = candidate.member;
+    fmt::print(
+        "{:<20} {:<24} {:<9} weight {:<5} {}{}\n", member.id, member.address, state_word(candidate.state),
+        member.weight, member.zone.empty() ? "" : "zone " + member.zone + "  ",
+        candidate.why_not.empty() ? "waits: " + candidate.waits_for : "not possible: " + candidate.why_not);
+  }
+  if (report.candidates_more != 0) fmt::print("and {} more\n", report.candidates_more);
+  if (report.candidates.empty()) fmt::print("no candidates\n");
+  for (const auto& gone : report.gone)
+    fmt::print("member {} is gone; it stays: {}\n", gone.id, gone.waits_for);
+}
+
+void run_candidates(const LookFlags& flags) {
+  const auto coordinator = or_end(flags.registry.connect());
+  const membership::Report report = read_report(*coordinator, flags.registry);
+  if (flags.json) {
+    fmt::print("{}\n", membership::to_json(report));
+  } else {
+    print_report(report);
+  }
+}
+
+void run_admit(AdmitFlags& flags) {
+  const auto coordinator = or_end(flags.start.registry.connect());
+  const membership::Report report = read_report(*coordinator, flags.start.registry);
+  for (const membership::Candidate& candidate : report.candidates) {
+    if (candidate.member.id != flags.id) continue;
+    if (!candidate.why_not.empty()) {
+      end_command(kFailed, fmt::format("{}: {}; 'ringshift member add {} {}' adds it nevertheless", flags.id,
+                                       candidate.why_not, flags.id, candidate.member.address));
+    }
+    if (candidate.state == discovery::InstanceState::unhealthy) {
+      end_command(kFailed, fmt::format("{} is unhealthy: see what its agent says", flags.id));
+    }
+    mark_drained(flags.start, {flags.id}, false);
+    plan::Edit edit;
+    edit.add = {candidate.member};
+    start_resize(flags.start, [&](const topology::Spec& in_force) { return plan::edit(in_force, edit); });
+    return;
+  }
+  end_command(kFailed, fmt::format("{} is no candidate: see 'ringshift member candidates'", flags.id));
+}
+
+void run_policy(const LookFlags& flags) {
+  const auto coordinator = or_end(flags.registry.connect());
+  const std::string key = coord::discovery_key(flags.registry.keys());
+  if (flags.file == "none") {
+    static_cast<void>(or_end(coordinator->remove(key)));
+    return;
+  }
+  if (!flags.file.empty()) {
+    const std::string text = or_end(read_text(flags.file));
+    const auto found = or_end(topology::discovery_of_spec(text, flags.file));
+    if (!found)
+      end_command(kFailed, fmt::format("{} has no block 'discovery'; 'none' takes it away", flags.file));
+    static_cast<void>(or_end(coordinator->put(key, topology::to_json(*found))));
+    return;
+  }
+  const std::string text = read_key(*coordinator, key);
+  if (text.empty())
+    end_command(kFailed, fmt::format("cluster '{}' has no discovery", flags.registry.cluster));
+  fmt::print("{}\n", flags.json ? text : nlohmann::json::parse(text, nullptr, false).dump(2));
+}
+
+}  // namespace
+
+void mark_drained(StartFlags& flags, std::vector<std::string> ids, bool drained) {
+  auto before = std::make_shared<std::vector<coord::Op>>();  // What takes it back.
+  flags.before_request = [ids = std::move(ids), drained, before](coord::Coordinator& coordinator,
+                                                                 const coord::ClusterKeys& keys) -> Status {
+    std::vector<coord::Op> ops;
+    for (const std::string& id : ids) {
+      const std::string key = coord::drained_key(keys, id);
+      const auto there = coordinator.get(key);
+      if (!there) return std::unexpected(there.error());
+      if (there->has_value() == drained) continue;
+      const nlohmann::json mark = {{"by", who_asks()}};
+      ops.push_back(
+          {drained ? coord::Op::Kind::put : coord::Op::Kind::remove, key, drained ? mark.dump() : "", 0});
+      before->push_back(
+          {drained ? coord::Op::Kind::remove : coord::Op::Kind::put, key, drained ? "" : (*there)->value, 0});
+    }
+    if (ops.empty()) return {};
+    const auto done = coordinator.transact({}, ops);
+    if (!done) return std::unexpected(done.error());
+    return {};
+  };
+  flags.after_refusal = [before](coord::Coordinator& coordinator) {
+    if (!before->empty()) static_cast<void>(coordinator.transact({}, *before));
+  };
+}
+
+void add_member_policy(CLI::App& member) {
+  auto look = std::make_shared<LookFlags>();
+  CLI::App* candidates = member.add_subcommand(
+      "candidates", "Instances that were found and are no members, and members that are gone");
+  look->registry.add_to(*candidates, /*cluster_required=*/true);
+  candidates->add_flag("--json", look->json, "Print JSON for machines");
+  candidates->footer(
+      "What the leading controller sees by the spec's 'discovery', some seconds old.\n"
+      "Examples:\n"
+      "  ringshift member candidates --cluster cache");
+  candidates->callback([look] { run_candidates(*look); });
+
+  auto admit = std::make_shared<AdmitFlags>();
+  CLI::App* one = member.add_subcommand(
+      "admit", "Make a candidate a member, with the weight and zone that the spec's rules give it");
+  one->add_option("ID", admit->id, "Of 'member candidates'")->required();
+  admit->start.add_to(*one, /*cluster_required=*/true);
+  one->footer(
+      "Takes away the mark of an earlier 'member drain'.\n"
+      "Examples:\n"
+      "  ringshift member admit cache-5 --cluster cache\n"
+      "  ringshift member admit cache-5 --yes --wait --cluster cache");
+  one->callback([admit] { run_admit(*admit); });
+
+  auto policy = std::make_shared<LookFlags>();
+  CLI::App* rules =
+      member.add_subcommand("policy", "Show the cluster's 'discovery', or set it from a spec file");
+  rules->add_option("FILE", policy->file,
+                    "A spec with the block 'discovery'; none: take it away; nothing: show it");
+  policy->registry.add_to(*rules, /*cluster_required=*/true);
+  rules->add_flag("--json", policy->json, "Print it in one line");
+  rules->footer(
+      "Moves no key and takes effect at once; 'topology apply' does the same with the block of its file.\n"
+      "Examples:\n"
+      "  ringshift member policy --cluster cache\n"
+      "  ringshift member policy cache.yaml --cluster cache");
+  rules->callback([policy] { run_policy(*policy); });
+}
+
+}  // namespace ringshift::cli

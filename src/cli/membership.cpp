@@ -1,0 +1,32 @@
+#include "cli/membership.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "discovery/options.h"
+
+namespace ringshift::cli {
+namespace {
+
+// The spec's words in the form that src/discovery reads: lists separated by commas.
+Result<std::unique_ptr<discovery::Source>> make_source_of_spec(const topology::DiscoverySource& words,
+                                                               const discovery::Surroundings& around) {
+  discovery::Fields fields;
+  for (const auto& [name, values] : words.options) fields[name] = fmt::format("{}", fmt::join(values, ","));
+  auto options = discovery::read_options(words.kind, fields, {}, "discovery.source.");
+  if (!options) return std::unexpected(options.error());
+  return discovery::make_source(*std::move(options), around);
+}
+
+}  // namespace
+
+std::unique_ptr<membership::Runner> start_membership(coord::Coordinator& coordinator,
+                                                     const RegistryFlags& registry, std::string controller_id,
+                                                     std::shared_ptr<const backend::MemberAccess> access) {
+  const discovery::Surroundings around{&coordinator, registry.name_space, registry.cluster};
+  return std::make_unique<membership::Runner>(
+      coordinator, registry.keys(), membership::Runner::Options{std::move(controller_id), std::move(access)},
+      [around](const topology::DiscoverySource& words) { return make_source_of_spec(words, around); });
+}
+
+}  // namespace ringshift::cli

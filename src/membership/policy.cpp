@@ -1,0 +1,184 @@
+#include "membership/policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "topology/discovery_match.h"
+#include "topology/validate.h"
+
+namespace ringshift::membership {
+namespace {
+
+using discovery::Instance;
+using discovery::InstanceState;
+using topology::Member;
+
+bool is_name(std::string_view id) {
+  return !id.empty() && id.size() <= topology::kMaxNameBytes &&
+         id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") ==
+             std::string_view::npos;
+}
+
+const Member* member_of(const topology::Spec& spec, std::string_view id) {
+  const auto found = std::ranges::find(spec.members, id, &Member::id);
+  return found == spec.members.end() ? nullptr : &*found;
+}
+
+bool any_fits(const std::vector<std::string>& patterns, auto fits) {
+  return patterns.empty() || std::ranges::any_of(patterns, fits);
+}
+
+long long whole_seconds(base::Duration time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
+// Adds what was watched to each clock that runs, and stops those that do not.
+void run_clocks(std::map<std::string, base::Duration>& clocks, const std::set<std::string>& running,
+                base::Duration watched) {
+  std::erase_if(clocks, [&](const auto& entry) { return !running.contains(entry.first); });
+  for (const std::string& id : running) {
+    const auto [clock, is_new] = clocks.try_emplace(id, base::Duration{0});
+    if (!is_new) clock->second += watched;
+  }
+}
+
+void look(const Situation& now, base::TimePoint at, Memory& memory) {
+  const base::Duration watched = memory.looked_at
+                                     ? std::clamp(at - *memory.looked_at, base::Duration{0}, kLongestLook)
+                                     : base::Duration{0};
+  memory.looked_at = at;
+  memory.quiet_for = now.resizing ? base::Duration{0} : memory.quiet_for + watched;
+  std::set<std::string> ready, gone;
+  for (const Instance& instance : now.instances)
+    if (instance.state == InstanceState::ready) ready.insert(instance.id);
+  for (const Member& member : now.spec.members) {
+    if (now.source_well && ready.contains(member.id)) memory.seen.insert(member.id);
+    if (memory.seen.contains(member.id) && !ready.contains(member.id)) gone.insert(member.id);
+  }
+  std::erase_if(memory.seen, [&](const std::string& id) { return member_of(now.spec, id) == nullptr; });
+  if (!now.source_well) {  // Nothing is known: what was counted so far counts no more.
+    memory.gone_for.clear();
+    memory.ready_for.clear();
+    return;
+  }
+  run_clocks(memory.gone_for, gone, watched);
+  run_clocks(memory.ready_for, ready, watched);
+}
+
+// Why nothing at all may change now; "" when something may.
+std::string held(const Situation& now, const Memory& memory) {
+  if (!now.source_well) return "the source is in trouble";
+  if (now.resizing) return "a resize runs";
+  if (memory.quiet_for < now.discovery.cooldown) {
+    return fmt::format("cool-down, {} s more", whole_seconds(now.discovery.cooldown - memory.quiet_for) + 1);
+  }
+  return {};
+}
+
+std::string stays_because(const Situation& now, base::Duration gone_for, std::size_t gone,
+                          const std::string& all_held) {
+  const topology::DiscoveryRemove& remove = now.discovery.remove;
+  if (remove.after.count() == 0) return "nobody leaves by himself (remove.after)";
+  if (gone > remove.at_most) {
+    return fmt::format("{} members are gone at once, more than {} (remove.at_most): an operator decides",
+                       gone, remove.at_most);
+  }
+  if (now.spec.members.size() <= remove.floor) {
+    return fmt::format("the cluster would have fewer than {} members (remove.floor)", remove.floor);
+  }
+  if (gone_for < remove.after) return fmt::format("{} s more", whole_seconds(remove.after - gone_for) + 1);
+  return all_held;
+}
+
+std::string waits_because(const Situation& now, const Candidate& candidate, const Memory& memory,
+                          const std::string& all_held) {
+  if (!candidate.why_not.empty()) return candidate.why_not;
+  if (!now.discovery.admit_auto) return "an operator admits it: ringshift member admit";
+  if (now.drained.contains(candidate.member.id)) {
+    return "an operator drained it: 'ringshift member admit' takes the mark away";
+  }
+  if (candidate.state != InstanceState::ready) return "it is not ready";
+  if (!memory.gone_for.empty()) {
+    return fmt::format("member {} is gone, which comes first", memory.gone_for.begin()->first);
+  }
+  const auto ready = memory.ready_for.find(candidate.member.id);
+  const base::Duration steady = std::min<base::Duration>(kSteady, now.discovery.cooldown);
+  if (ready == memory.ready_for.end() || ready->second < steady) return "it has not been ready for long";
+  return all_held;
+}
+
+}  // namespace
+
+Member as_member(const topology::DiscoverySpec& discovery, const Instance& instance) {
+  Member member;
+  member.id = instance.id;
+  member.address = instance.address;
+  bool weighed = false;
+  for (const topology::DiscoveryAssign& rule : discovery.assign) {
+    if (!topology::fits_pattern(rule.ids, instance.id)) continue;
+    if (rule.weight && !weighed) member.weight = *rule.weight, weighed = true;
+    if (member.zone.empty()) member.zone = rule.zone;
+    if (member.host.empty()) member.host = rule.host;
+    const auto label = rule.label.empty() ? instance.labels.end() : instance.labels.find(rule.label);
+    if (label == instance.labels.end()) continue;
+    std::string& field = rule.as == "zone" ? member.zone : member.host;
+    if (field.empty()) field = label->second.substr(0, topology::kMaxNameBytes);
+  }
+  return member;
+}
+
+std::string unfit(const Situation& now, const Instance& instance) {
+  const topology::DiscoveryMatch& match = now.discovery.match;
+  if (!is_name(instance.id)) return "its id is no name: letters, digits and - _ . :";
+  if (!any_fits(match.ids, [&](const auto& one) { return topology::fits_pattern(one, instance.id); })) {
+    return "its id does not match (match.ids)";
+  }
+  if (const std::string wrong = topology::check_address(instance.address); !wrong.empty()) return wrong;
+  if (!any_fits(match.addresses,
+                [&](const auto& one) { return topology::fits_address(one, instance.address); })) {
+    return "its address does not match (match.addresses)";
+  }
+  if (!match.name_space.empty()) {
+    const auto label = instance.labels.find("namespace");
+    if (label == instance.labels.end() || label->second != match.name_space)
+      return "its label 'namespace' does not match (match.namespace)";
+  }
+  const bool redis = now.spec.protocol == topology::Protocol::redis;
+  if (instance.protocol != (redis ? "redis" : "memcached"))
+    return fmt::format("it speaks {}, the cluster {}", instance.protocol, redis ? "redis" : "memcached");
+  if (std::ranges::find(now.spec.retired, instance.id) != now.spec.retired.end()) return "its id is retired";
+  for (const Member& member : now.spec.members) {
+    if (member.address == instance.address) return fmt::format("member {} has its address", member.id);
+  }
+  return {};
+}
+
+Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
+  look(now, at, memory);
+  const std::string all_held = held(now, memory);
+  Decision out;
+  for (const auto& [id, since] : memory.gone_for) {
+    Gone gone{id, since, stays_because(now, since, memory.gone_for.size(), all_held)};
+    // The longest gone first.
+    const bool first = !out.remove || since > memory.gone_for.at(*out.remove);
+    if (gone.waits_for.empty() && first) out.remove = id;
+    out.gone.push_back(std::move(gone));
+  }
+  for (const Instance& instance : now.instances) {
+    if (member_of(now.spec, instance.id) != nullptr) continue;
+    Candidate candidate;
+    candidate.member = as_member(now.discovery, instance);
+    candidate.state = instance.state;
+    candidate.why_not = unfit(now, instance);
+    candidate.waits_for = waits_because(now, candidate, memory, all_held);
+    if (candidate.waits_for.empty() && (out.remove || out.admit)) candidate.waits_for = "one at a time";
+    if (candidate.waits_for.empty()) out.admit = candidate.member;
+    out.candidates.push_back(std::move(candidate));
+  }
+  return out;
+}
+
+void changed(Memory& memory) { memory.quiet_for = base::Duration{0}; }
+
+}  // namespace ringshift::membership

@@ -1,0 +1,157 @@
+"""A router that starts while the registry is down: it serves by the topology on its disk, unless a resize has passed
+since, which it learns from the members; and a file that is not right counts as none."""
+import re
+import shutil
+import urllib.request
+
+import pytest
+import redis
+
+from harness.cluster import FAILED, run
+from harness.process import wait_until
+
+KEYS = 200
+STRIDE = 40  # Each refused answer takes a while.
+
+
+def info(client):
+    return client.info("topology")
+
+
+class Kept:
+    """A cluster whose one proxy keeps its topology in a file."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.file = cluster.directory / "topology"
+        self.proxy = cluster.add_proxy("--topology-cache", self.file, "--admin-listen", "127.0.0.1:0")
+        self.written = cluster.fill(KEYS)
+        self.wait_kept()
+
+    def text(self):
+        return self.file.read_text() if self.file.exists() else ""
+
+    def wait_kept(self):
+        """Before the first resize it knows all members' processes, later none."""
+        version = info(self.cluster.client())["topology_version"]
+
+        def whole():
+            text = self.text()
+            if f'"revision": {str(version).split(".")[1]},' not in text:
+                return False
+            processes = re.search(r'"processes": \{(.*?)\}', text, re.DOTALL).group(1).count(":")
+            return processes == (len(self.cluster.members) if r'\"epoch\":0' in text else 0)
+        wait_until(lambda: f"kept {version}: {self.text()[:2000]}", whole)
+
+    def restart(self):
+        self.proxy.kill()
+        self.proxy.start()
+        self.proxy.wait_ready(30)
+        return self.cluster.client()
+
+    def registry_back(self):
+        self.cluster.registry.start()
+        self.cluster.registry.wait_ready()
+
+
+@pytest.fixture
+def kept(make_cluster):
+    return Kept(make_cluster(members=3, proxies=0).start())
+
+
+def test_a_router_that_starts_during_an_outage_serves(kept):
+    cluster = kept.cluster
+    cluster.registry.kill()
+    client = kept.restart()
+    for key, value in kept.written.items():
+        assert client.get(key) == value
+    assert client.set("written", "meanwhile")
+    said = info(client)
+    assert said["topology_source"] == "disk"
+    assert said["registry_age_seconds"] < 60
+    assert "the registry does not answer: serving by topology" in kept.proxy.errors()
+    page = urllib.request.urlopen(
+        kept.proxy.admin_url() + "/metrics", timeout=10).read().decode()
+    assert re.search(r'ringshift_router_topology_from_disk\{cluster="cache"\} 1\b', page), page
+    # A connection that drops comes back without the registry, as ever.
+    for member in cluster.members:
+        member.client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    wait_until("serves again", lambda: answers(client) == 0)
+    kept.registry_back()
+    wait_until("hears the registry", lambda: info(client)["topology_source"] == "registry", timeout=30)
+    # And it takes part in changes.
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec())
+    cluster.assert_filled(kept.written)
+    kept.wait_kept()
+    cluster.registry.kill()
+    client = kept.restart()
+    assert answers(client) == 0, "serves by the stamps of the resize"
+    assert client.get("written") == b"meanwhile"
+    kept.registry_back()
+
+
+def answers(client):
+    """How many of the keys are refused; what is answered must be right."""
+    refused = 0
+    for i in range(0, KEYS, STRIDE):
+        try:
+            assert client.get(f"fill:{i}").startswith(str(i).encode())
+        except redis.RedisError as error:
+            assert "TRYAGAIN" in str(error) or "not executed" in str(error), error
+            refused += 1
+    return refused
+
+
+def test_a_file_from_before_a_resize_is_refused_by_the_members(kept):
+    cluster = kept.cluster
+    old = cluster.directory / "old"
+    shutil.copy(kept.file, old)
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec())
+    kept.wait_kept()
+    second = cluster.directory / "second"
+    shutil.copy(kept.file, second)
+    cluster.resize_start(cluster.write_spec(members=["cache-1", "cache-2", "cache-3"]))
+    kept.wait_kept()
+    cluster.registry.kill()
+    for stale in (old, second):  # Of before the first resize, and of between two.
+        shutil.copy(stale, kept.file)
+        client = kept.restart()
+        assert answers(client) == KEYS // STRIDE
+        with pytest.raises(redis.RedisError):
+            client.set("fill:0", "by an old view")
+    kept.registry_back()
+    wait_until("serves once the registry is back", lambda: answers(client) == 0, timeout=40)
+    cluster.assert_filled(kept.written)
+
+
+def test_during_a_resize_nothing_is_kept(kept):
+    cluster = kept.cluster
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec(limits={"move_keys_per_second": 5}), wait=False)
+    wait_until("no file while a resize runs", lambda: not kept.file.exists())
+    cluster.rollback()
+    cluster.wait_resized()
+    kept.wait_kept()
+
+
+def test_a_file_that_is_not_right_counts_as_none(kept):
+    cluster = kept.cluster
+    whole = kept.file.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    cluster.registry.kill()
+    for content, why in ((whole[:len(whole) // 2], "was cut off or changed"),
+                         (bytes(flipped), "was cut off or changed"), (whole[:40], "cut off"), (b"", "is no topology cache"),
+                         (b"members: []\n", "is no topology cache")):
+        kept.file.write_bytes(content)
+        done = run("proxy", "--listen", "127.0.0.1:0", "--registry", cluster.registry_url, "--cluster", cluster.name,
+                   "--topology-cache", kept.file, "--wait-seconds", 0)
+        assert done.returncode == FAILED, done.stderr
+        assert str(kept.file) in done.stderr and why in done.stderr, done.stderr
+    kept.file.write_bytes(whole)
+    other = run("proxy", "--listen", "127.0.0.1:0", "--registry", cluster.registry_url, "--cluster", "another",
+                "--topology-cache", kept.file, "--wait-seconds", 0)
+    assert other.returncode == FAILED and "is of another cluster" in other.stderr, other.stderr
+    kept.registry_back()

@@ -1,0 +1,174 @@
+"""`ringshift agent` beside real servers: what it says, and what it does when leases are lost, the registry dies,
+servers hang, somebody else has its id, and when it is told to end."""
+import base64
+import json
+import signal
+import socket
+import time
+import urllib.request
+
+import pytest
+import redis
+
+from harness.cluster import BAD_USAGE, RINGSHIFT, run
+from harness.process import Process, free_port, wait_until
+
+# Short, so that the tests are.
+QUICK = ["--lease-seconds", 2, "--probe-interval-ms", 100, "--probe-timeout-ms", 500, "--rise", 2, "--fall", 2]
+
+
+class Agents:
+    """Agents of a cluster's members."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.count = 0
+
+    def start(self, member, *options, address=None, instance=None, env=None, wait=True, drain_ms=3000):
+        self.count += 1
+        agent = Process(f"agent-{self.count}", [
+            RINGSHIFT, "agent", "--registry", self.cluster.registry_url, "--cluster", self.cluster.name, "--id",
+            instance or member.id, "--address", address or member.address, "--drain-timeout-ms", drain_ms, *QUICK,
+            *options], self.cluster.directory, env)
+        self.cluster.others.append(agent)
+        agent.start()
+        if wait:
+            agent.wait_ready(30)
+        return agent
+
+    def kv(self, key, **body):
+        """A key of the cluster, as the registry has it."""
+        name = f"/ringshift/default/{self.cluster.name}/{key}"
+        body["key"] = base64.b64encode(name.encode()).decode()
+        verb = body.pop("verb", "range")
+        if "value" in body:
+            body["value"] = base64.b64encode(body["value"].encode()).decode()
+        request = urllib.request.Request(f"{self.cluster.registry_url}/v3/kv/{verb}", json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            found = json.load(answer).get("kvs")
+        return base64.b64decode(found[0]["value"]).decode() if found else None
+
+    def record(self, instance):
+        text = self.kv(f"instances/{instance}")
+        return json.loads(text) if text else None
+
+    def wait_state(self, instance, state, timeout=30):
+        last = None
+
+        def look():
+            nonlocal last
+            last = self.record(instance)
+            return last and last["state"] == state and last
+        return wait_until(lambda: f"{instance} is {state}: {last}", look, timeout)
+
+
+@pytest.fixture
+def agents(make_cluster):
+    cluster = make_cluster(members=1, proxies=0)
+    cluster.start_registry()
+    return Agents(cluster)
+
+
+def test_an_agent_tells_how_its_server_does(agents):
+    member = agents.cluster.members[0]
+    notify = agents.cluster.directory / "notify"
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(notify))
+    manager.settimeout(20)
+    agent = agents.start(member, "--label", "rack=r7", "--label", "weight=100", env={"NOTIFY_SOCKET": str(notify)})
+    said = [manager.recv(1000).decode() for _ in range(3)]
+    assert any("READY=1" in line for line in said), said
+    record = agents.wait_state("cache-1", "ready")
+    assert record["address"] == member.address and record["protocol"] == "redis"
+    assert record["labels"] == {"rack": "r7", "weight": "100"}
+    assert record["health"]["role"] == "master" and record["health"]["used_memory"] > 0
+    assert not {"weight", "zone"} & set(record)
+    member.process.pause()
+    record = agents.wait_state("cache-1", "unhealthy")
+    assert record["health"]["reason"], record
+    member.process.resume()
+    agents.wait_state("cache-1", "ready")
+    member.client.replicaof("127.0.0.1", free_port())
+    assert "slave" in agents.wait_state("cache-1", "unhealthy")["health"]["reason"]
+    member.client.replicaof("NO", "ONE")
+    agents.wait_state("cache-1", "ready")
+    # Nobody uses it: it is drained at once, and gone from the registry.
+    agent.expected_dead = True
+    assert agent.end(20) == 0
+    assert agents.record("cache-1") is None
+    assert "nobody uses cache-1 any more" in agent.errors()
+
+
+def test_a_wrong_target_is_never_ready(agents):
+    registry = agents.cluster.registry_url.removeprefix("http://")  # It answers, but is no Redis.
+    agents.start(None, instance="wrong", address=registry)
+    agents.start(None, instance="absent", address=f"127.0.0.1:{free_port()}")
+    agents.start(None, "--protocol", "memcached", instance="mixed", address=agents.cluster.members[0].address)
+    for instance in ("wrong", "absent", "mixed"):
+        assert agents.wait_state(instance, "unhealthy")["health"]["reason"]
+    for bad in (["--id", "a/b", "--address", "h:1"], ["--id", "a", "--address", "h"],
+                ["--id", "a", "--address", "h:1", "--label", "x"]):
+        assert run("agent", "--cluster", "cache", *bad).returncode == BAD_USAGE
+
+
+def test_a_lease_lost_in_a_pause_is_taken_again(agents):
+    agent = agents.start(agents.cluster.members[0])
+    started = agents.wait_state("cache-1", "ready")["started_at"]
+    agent.pause()
+    wait_until("its lease is over", lambda: agents.record("cache-1") is None, timeout=30)
+    agent.resume()
+    assert agents.wait_state("cache-1", "ready")["started_at"] == started
+    # A registry that is killed and comes back; and one whose record somebody removed.
+    agents.cluster.registry.kill()
+    time.sleep(1)
+    agents.cluster.registry.start()
+    agents.cluster.registry.wait_ready()
+    agents.wait_state("cache-1", "ready")
+    agents.kv("instances/cache-1", verb="deleterange")
+    agents.wait_state("cache-1", "ready")
+
+
+def test_another_ones_record_is_not_overwritten(agents):
+    member = agents.cluster.members[0]
+    first = agents.start(member)
+    agents.wait_state("cache-1", "ready")
+    second = agents.start(member, address=f"127.0.0.1:{free_port()}", wait=False)
+    wait_until("the second one says so", lambda: "belongs to another agent" in second.errors(), timeout=30)
+    for _ in range(20):
+        assert agents.record("cache-1")["address"] == member.address
+        time.sleep(0.1)
+    first.kill()  # Its record dies with its lease, and is the second one's then.
+    wait_until("the second one has it", lambda: (agents.record("cache-1") or {}).get("address", member.address)
+               != member.address, timeout=30)
+
+
+def test_sigterm_waits_for_requests_to_end(agents):
+    member = agents.cluster.members[0]
+    agent = agents.start(member, drain_ms=20000)
+    agents.wait_state("cache-1", "ready")
+    with redis.Redis(port=member.port, client_name="rs:router") as router:
+        router.set("a", 1)
+        agent.expected_dead = True
+        agent.send(signal.SIGTERM)
+        agents.wait_state("cache-1", "draining")
+        for _ in range(30):
+            router.incr("a")
+            time.sleep(0.1)
+            assert agent.alive(), agent.tail()
+        router.connection_pool.disconnect()
+    assert agent.popen.wait(30) == 0
+    assert agents.record("cache-1") is None
+
+
+def test_an_operators_drain_survives_restarts(agents):
+    agents.kv("drained/cache-1", verb="put", value="{}")
+    agent = agents.start(agents.cluster.members[0])
+    agents.wait_state("cache-1", "draining")
+    agent.kill()
+    agents.cluster.registry.kill()
+    agents.cluster.registry.start()
+    agents.cluster.registry.wait_ready()
+    agent.start().wait_ready(30)
+    agents.wait_state("cache-1", "draining")
+    agents.kv("drained/cache-1", verb="deleterange")
+    agents.wait_state("cache-1", "ready")

@@ -1,0 +1,327 @@
+// Who is admitted and who leaves: a table of cases, and a property over random days.
+#include "membership/policy.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+namespace ringshift::membership {
+namespace {
+
+using discovery::Instance;
+using discovery::InstanceState;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using topology::DiscoverySpec;
+using topology::Member;
+using topology::Spec;
+
+// A cluster whose policy is asked once a second, and whose resizes are over at once.
+struct Day {
+  DiscoverySpec discovery;
+  Spec spec;
+  std::vector<Instance> instances;
+  std::set<std::string> drained;
+  bool resizing = false, source_well = true;
+  Memory memory;
+  base::TimePoint at{};
+  std::vector<std::string> changes;  // "+id" and "-id".
+
+  explicit Day(int members) {
+    spec.cluster = "cache";
+    discovery.admit_auto = true;
+    discovery.cooldown = minutes(1);
+    discovery.remove = {.after = minutes(10), .at_most = 1, .floor = 2};
+    for (int i = 1; i <= members; ++i) {
+      spec.members.push_back(member(i));
+      instances.push_back(instance(i));
+    }
+  }
+  static Member member(int i) {
+    Member out;
+    out.id = "cache-" + std::to_string(i);
+    out.address = "10.0.0." + std::to_string(i) + ":6379";
+    return out;
+  }
+  static Instance instance(int i, InstanceState state = InstanceState::ready) {
+    return {member(i).id, member(i).address, "redis", state, {}};
+  }
+  void set(int i, std::optional<InstanceState> state) {
+    std::erase_if(instances, [&](const Instance& one) { return one.id == member(i).id; });
+    if (!state) return;
+    instances.push_back(instance(i, *state));
+    std::ranges::sort(instances, {}, &Instance::id);
+  }
+  Decision look() { return decide({discovery, spec, resizing, source_well, instances, drained}, at, memory); }
+  Decision pass(base::Duration time, base::Duration step = seconds(1)) {
+    Decision last;
+    for (const base::TimePoint end = at + time; at < end;) {
+      at += step;
+      last = look();
+      if (last.admit) {
+        spec.members.push_back(*last.admit);
+        changes.push_back("+" + last.admit->id);
+      } else if (last.remove) {
+        std::erase_if(spec.members, [&](const Member& one) { return one.id == *last.remove; });
+        changes.push_back("-" + *last.remove);
+      } else {
+        continue;
+      }
+      changed(memory);
+    }
+    return last;
+  }
+};
+
+using Changes = std::vector<std::string>;
+
+TEST(Policy, AdmitsOneAtATimeWithACoolDownBetween) {
+  Day day(3);
+  for (int i : {4, 5}) day.set(i, InstanceState::ready);
+  day.pass(seconds(59));
+  EXPECT_EQ(day.changes, Changes{}) << "a new leader rests first";
+  day.pass(seconds(30));
+  EXPECT_EQ(day.changes, Changes{"+cache-4"});
+  day.pass(minutes(2));
+  EXPECT_EQ(day.changes, (Changes{"+cache-4", "+cache-5"}));
+}
+
+TEST(Policy, ManualShowsAndAdmitsNobody) {
+  Day day(3);
+  day.discovery.admit_auto = false;
+  day.set(4, InstanceState::ready);
+  const Decision last = day.pass(hours(1));
+  EXPECT_EQ(day.changes, Changes{});
+  ASSERT_EQ(last.candidates.size(), 1U);
+  EXPECT_EQ(last.candidates[0].why_not, "");
+  EXPECT_TRUE(last.candidates[0].waits_for.contains("member admit"));
+}
+
+TEST(Policy, WhoDoesNotFitIsShownWithTheReason) {
+  Day day(2);
+  day.discovery.match = {.ids = {"cache-*"}, .addresses = {"10.0.0.0/24"}, .name_space = ""};
+  day.spec.retired = {"cache-9"};
+  Instance foreign = Day::instance(3), far = Day::instance(4), memcached = Day::instance(5),
+           retired = Day::instance(9), same = Day::instance(6), odd = Day::instance(7);
+  foreign.id = "intruder";
+  far.address = "10.0.1.4:6379";
+  memcached.protocol = "memcached";
+  same.address = Day::member(1).address;
+  odd.id = "cache-7/../spec";
+  for (const auto& [instance, why] :
+       std::initializer_list<std::pair<Instance, std::string>>{{foreign, "match.ids"},
+                                                               {far, "match.addresses"},
+                                                               {memcached, "speaks memcached"},
+                                                               {retired, "retired"},
+                                                               {same, "has its address"},
+                                                               {odd, "no name"}}) {
+    Day one = day;
+    one.instances.push_back(instance);
+    const Decision last = one.pass(minutes(5));
+    EXPECT_EQ(one.changes, Changes{}) << instance.id;
+    ASSERT_EQ(last.candidates.size(), 1U);
+    EXPECT_TRUE(last.candidates[0].why_not.contains(why)) << last.candidates[0].why_not;
+  }
+}
+
+TEST(Policy, WeightAndZoneAreTheOperatorsAlone) {
+  Day day(2);
+  day.discovery.assign = {{.ids = "cache-3", .weight = 2.0, .zone = "a", .host = "", .label = "", .as = ""},
+                          {.ids = "*", .weight = 5.0, .zone = "", .host = "", .label = "rack", .as = "zone"}};
+  Instance three = Day::instance(3), four = Day::instance(4);
+  three.labels = four.labels = {{"zone", "evil"}, {"weight", "100"}, {"rack", "r7"}};
+  const Member third = as_member(day.discovery, three), fourth = as_member(day.discovery, four);
+  EXPECT_EQ(third.weight, 2.0);
+  EXPECT_EQ(third.zone, "a");
+  EXPECT_EQ(fourth.weight, 5.0);
+  EXPECT_EQ(fourth.zone, "r7");
+  EXPECT_EQ(as_member({}, three).zone, "");
+  EXPECT_EQ(as_member({}, three).weight, 1.0);
+}
+
+TEST(Policy, AVanishedOneLeavesAfterItsTimeAndNotBefore) {
+  Day day(4);
+  day.pass(minutes(5));
+  day.set(2, std::nullopt);
+  day.pass(minutes(10));
+  EXPECT_EQ(day.changes, Changes{});
+  day.pass(seconds(5));
+  EXPECT_EQ(day.changes, Changes{"-cache-2"});
+}
+
+TEST(Policy, UnhealthyCountsAsGoneAndComingBackBeginsAnew) {
+  Day day(4);
+  day.pass(minutes(5));
+  day.set(2, InstanceState::unhealthy);
+  day.pass(minutes(9));
+  day.set(2, InstanceState::ready);
+  day.pass(seconds(1));
+  day.set(2, std::nullopt);
+  day.pass(minutes(9));
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, MoreGoneThanAtMostHoldsThemAll) {
+  Day day(5);
+  day.pass(minutes(5));
+  for (int i : {2, 3}) day.set(i, std::nullopt);
+  const Decision last = day.pass(hours(10));
+  EXPECT_EQ(day.changes, Changes{});
+  ASSERT_EQ(last.gone.size(), 2U);
+  EXPECT_TRUE(last.gone[0].waits_for.contains("at_most"));
+  day.instances.clear();  // An empty list.
+  day.pass(hours(10));
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, TheFloorHolds) {
+  Day day(2);
+  day.pass(minutes(5));
+  day.set(2, std::nullopt);
+  day.pass(hours(10));
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, WhoNeverRegisteredIsNotGone) {
+  Day day(4);
+  day.set(3, std::nullopt);
+  day.pass(hours(10));
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, ASourceInTroubleStopsEverythingAndItsTimeDoesNotCount) {
+  Day day(4);
+  day.pass(minutes(5));
+  day.set(2, std::nullopt);
+  day.set(6, InstanceState::ready);
+  day.pass(minutes(9));
+  day.source_well = false;
+  day.pass(hours(5));
+  day.source_well = true;
+  day.pass(minutes(9));
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, NobodyJoinsWhileAMemberIsGone) {
+  Day day(4);
+  day.pass(minutes(5));
+  day.set(2, std::nullopt);
+  day.pass(seconds(2));
+  day.set(6, InstanceState::ready);
+  day.pass(minutes(5));
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, ADrainedOneStaysOutUntilTheMarkIsGone) {
+  Day day(3);
+  day.drained = {"cache-4"};
+  day.set(4, InstanceState::ready);
+  day.pass(hours(1));
+  EXPECT_EQ(day.changes, Changes{});
+  day.drained.clear();
+  day.pass(minutes(2));
+  EXPECT_EQ(day.changes, Changes{"+cache-4"});
+}
+
+TEST(Policy, NothingWhileAResizeRunsAndACoolDownAfterIt) {
+  Day day(3);
+  day.set(4, InstanceState::ready);
+  day.resizing = true;
+  day.pass(hours(1));
+  day.resizing = false;
+  day.pass(seconds(59));
+  EXPECT_EQ(day.changes, Changes{});
+  day.pass(seconds(5));
+  EXPECT_EQ(day.changes, Changes{"+cache-4"});
+}
+
+TEST(Policy, JumpsOfTheClockChangeNothing) {
+  Day day(4);
+  day.pass(minutes(5));
+  day.set(2, std::nullopt);
+  day.set(6, InstanceState::ready);
+  for (int i = 0; i < 5; ++i) {
+    day.at += hours(24);  // Also a controller that was stopped for a day.
+    day.pass(seconds(1));
+    day.at -= hours(12);
+    day.pass(seconds(1));
+  }
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+TEST(Policy, FlappingChangesNothing) {
+  Day day(4);
+  day.pass(minutes(5));
+  for (int i = 0; i < 3600; ++i) {
+    const auto state = i % 3 == 0 ? std::optional(InstanceState::ready) : std::nullopt;
+    day.set(2, state);
+    day.set(6, state);
+    day.pass(std::chrono::milliseconds(200), std::chrono::milliseconds(200));
+  }
+  EXPECT_EQ(day.changes, Changes{});
+}
+
+// Whatever happens on a day: one change at a time and a cool-down between; only who was gone for all of
+// `after` leaves, alone, and above the floor; only who matches and is ready joins.
+RC_GTEST_PROP(PolicyProperty, KeepsItsPromisesOnAnyDay, ()) {
+  Day day(*rc::gen::inRange(2, 7));
+  day.discovery.match.ids = {"cache-?"};
+  day.discovery.match.addresses = {"10.0.0.0/28"};
+  day.discovery.cooldown = seconds(*rc::gen::inRange(1, 120));
+  day.discovery.remove.after = seconds(*rc::gen::inRange(1, 300));
+  day.discovery.remove.at_most = *rc::gen::inRange(1U, 3U);
+  day.discovery.remove.floor = *rc::gen::inRange(1U, 5U);
+  std::map<int, base::Duration> not_ready;  // Watched time, of a tick each.
+  base::Duration since_change{0};
+  const int ticks = *rc::gen::inRange(50, 800);
+  for (int i = 0; i < ticks; ++i) {
+    if (*rc::gen::inRange(0, 12) == 0) {
+      const int who = *rc::gen::inRange(1, 20);
+      const int what = *rc::gen::inRange(0, 4);
+      day.set(who, what == 0   ? std::optional<InstanceState>()
+                   : what == 1 ? std::optional(InstanceState::unhealthy)
+                               : std::optional(InstanceState::ready));
+    }
+    if (*rc::gen::inRange(0, 60) == 0) day.source_well = !day.source_well;
+    if (*rc::gen::inRange(0, 60) == 0) day.resizing = !day.resizing;
+    const base::Duration step = seconds(*rc::gen::element(1, 1, 2, 5, 86'400));
+    const base::Duration counts = std::min<base::Duration>(step, kLongestLook);
+    day.at += step;
+    since_change += counts;
+    if (day.resizing) since_change = base::Duration{0};
+    std::size_t gone = 0;
+    for (int who = 1; who < 20; ++who) {
+      const auto found = std::ranges::find(day.instances, Day::member(who).id, &Instance::id);
+      const bool ready = found != day.instances.end() && found->state == InstanceState::ready;
+      not_ready[who] = ready || !day.source_well ? base::Duration{0} : not_ready[who] + counts;
+      const bool is_member =
+          std::ranges::find(day.spec.members, Day::member(who).id, &Member::id) != day.spec.members.end();
+      gone += is_member && !ready && day.memory.seen.contains(Day::member(who).id) ? 1 : 0;
+    }
+    const Decision decision = day.look();
+    RC_ASSERT(!(decision.admit && decision.remove));
+    if (!decision.admit && !decision.remove) continue;
+    RC_ASSERT(day.source_well);
+    RC_ASSERT(!day.resizing);
+    RC_ASSERT(since_change >= day.discovery.cooldown);
+    if (decision.remove) {
+      const int who = std::stoi(decision.remove->substr(6));
+      RC_ASSERT(not_ready[who] >= day.discovery.remove.after);
+      RC_ASSERT(gone <= day.discovery.remove.at_most);
+      RC_ASSERT(day.spec.members.size() > day.discovery.remove.floor);
+      std::erase_if(day.spec.members, [&](const Member& one) { return one.id == *decision.remove; });
+    } else {
+      const int who = std::stoi(decision.admit->id.substr(6));
+      RC_ASSERT(who < 10);  // "cache-?", and 10.0.0.0/28 besides.
+      RC_ASSERT(not_ready[who] == base::Duration{0});
+      day.spec.members.push_back(*decision.admit);
+    }
+    changed(day.memory);
+    since_change = base::Duration{0};
+  }
+}
+
+}  // namespace
+}  // namespace ringshift::membership
