@@ -22,12 +22,14 @@ constexpr std::size_t kKeyShown = 120;
 constexpr std::size_t kRouterSuffix = 9;  // ".1a2b3c4d", which a router adds to its id at each start.
 constexpr std::array<std::string_view, 4> kRoleNames = {"read", "register-own", "operate", "admin"};
 
-// What register-own reads of a cluster: names, and with '/' what is below.
-constexpr std::array<std::string_view, 5> kRouterReads = {"topology", "spec", "status", "instances/",
-                                                          "routers/"};
+// What register-own reads of a cluster: names, and with '/' what is below. An agent looks whether it is
+// drained.
+constexpr std::array<std::string_view, 6> kRouterReads = {"topology",   "spec",     "status",
+                                                          "instances/", "routers/", "drained/"};
 // What the controller and routers write all the time, by themselves.
-constexpr std::array<std::string_view, 8> kBookkeeping = {"status",   "controller", "origin",   "checkpoint/",
-                                                          "history/", "log/",       "routers/", "instances/"};
+constexpr std::array<std::string_view, 9> kBookkeeping = {"status",     "controller",  "origin",
+                                                          "membership", "checkpoint/", "history/",
+                                                          "log/",       "routers/",    "instances/"};
 
 std::string home(const Identity& who) { return std::string(kRoot) + who.name_space + "/"; }
 
@@ -231,7 +233,8 @@ Status may_read(const Identity& who, std::string_view key, std::string_view rang
   const bool allowed = parts && std::ranges::any_of(kRouterReads, [&](std::string_view name) {
                          return within(key, range_end, std::string(parts->cluster) + std::string(name));
                        });
-  if (!allowed) return deny(who, what, key, "it reads topology, spec, status, instances/ and routers/");
+  if (!allowed)
+    return deny(who, what, key, "it reads topology, spec, status, instances/, routers/ and drained/");
   return {};
 }
 

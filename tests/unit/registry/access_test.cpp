@@ -280,6 +280,7 @@ TEST_F(RegistryAccessTest, AnInstanceRegistersItselfAlone) {
           .status,
       200);
   EXPECT_EQ(ask("/v3/kv/range", key_body(at, "/ringshift/default/c/instances0"), agent).status, 200);
+  EXPECT_EQ(ask("/v3/kv/range", key_body("/ringshift/default/c/drained/cache-1"), agent).status, 200);
   for (const char* name : {"request", "log/", "history/", "controller", ""}) {
     EXPECT_EQ(ask("/v3/kv/range", key_body(std::string("/ringshift/default/c/") + name), agent).status, 403)
         << name;
