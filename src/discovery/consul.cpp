@@ -106,7 +106,8 @@ class ConsulSource final : public Source {
       return fail(ErrorKind::denied, fmt::format("{} hides entries from us; {}", http_.url(), kConsulFix));
     }
     const std::uint64_t now = std::max<std::uint64_t>(1, *said);
-    const bool waited = index_ != 0 && took >= wait_ / 2;
+    // A question from 0 is answered at once, and rightly so.
+    const bool waited = index_ == 0 || took >= wait_ / 2;
     if (now < index_) {
       // A restored snapshot, a restarted server, or one that lags: its list may be older than what we have.
       base::log(base::LogLevel::info, "discovery: {}: the index went from {} back to {}: reading anew",

@@ -59,8 +59,9 @@ class KubernetesSource final : public Source {
         loop_.wait(kWatchRest);
       }
       if (loop_.stopping()) return;
-      if (went) continue;  // 410: the version is gone, the server is well.
-      teller.trouble(went.error());
+      // Without trouble it was 410: the version is gone, the server is well. So it is for all who watch:
+      // spread them.
+      if (!went) teller.trouble(went.error());
       loop_.back_off();
     }
   }
@@ -95,10 +96,7 @@ class KubernetesSource final : public Source {
       if (!more.empty()) at += "&continue=" + percent_encoded(more);
       auto reply = http_.ask(*std::move(call), at);
       if (!reply) return std::unexpected(std::move(reply.error()));
-      if (reply->status == 410 && !more.empty()) {
-        loop_.wait(kWatchRest);
-        return {};
-      }
+      if (reply->status == 410 && !more.empty()) return {};
       if (reply->status != 200) return unfit(*reply);
       auto page = parse_slice_list(reply->body, options_);
       if (!page) return std::unexpected(std::move(page.error()));

@@ -13,26 +13,34 @@ class Collect final : public Sink {
  public:
   void instances(const std::vector<Instance>& all) override {
     const std::lock_guard lock(mutex_);
-    lists.push_back(all);
+    lists_.push_back(all);
     told_.notify_all();
   }
   void trouble(const Error& why) override {
     const std::lock_guard lock(mutex_);
-    troubles.push_back(why);
+    troubles_.push_back(why);
     told_.notify_all();
   }
-  // Whether `condition`, over the two below, came true in time.
+  [[nodiscard]] std::vector<std::vector<Instance>> lists() const {
+    const std::lock_guard lock(mutex_);
+    return lists_;
+  }
+  [[nodiscard]] std::vector<Error> troubles() const {
+    const std::lock_guard lock(mutex_);
+    return troubles_;
+  }
+  // Whether `condition`, over the two above, came true in time.
   bool wait(const std::function<bool()>& condition,
             std::chrono::milliseconds most = std::chrono::seconds(20)) {
     std::unique_lock lock(mutex_);
     return told_.wait_for(lock, most, condition);
   }
-  std::vector<std::vector<Instance>> lists;
-  std::vector<Error> troubles;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable told_;
+  mutable std::recursive_mutex mutex_;  // A condition asks while it is held.
+  std::condition_variable_any told_;
+  std::vector<std::vector<Instance>> lists_;
+  std::vector<Error> troubles_;
 };
 
 // Instances of these ids, sorted as a list is.

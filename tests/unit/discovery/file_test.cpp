@@ -86,10 +86,10 @@ struct FileSourceTest : testing::Test {
     ASSERT_TRUE(source->start(sink));
   }
   bool lists(std::size_t count) {
-    return sink.wait([&, count] { return sink.lists.size() >= count; });
+    return sink.wait([&, count] { return sink.lists().size() >= count; });
   }
   bool troubles(std::size_t count) {
-    return sink.wait([&, count] { return sink.troubles.size() >= count; });
+    return sink.wait([&, count] { return sink.troubles().size() >= count; });
   }
 };
 
@@ -100,22 +100,22 @@ TEST_F(FileSourceTest, AtomicReplacementIsNoticedAndAParseErrorKeepsTheLast) {
   ASSERT_TRUE(lists(1));
   replace(path, "- {id: a, address: 'h:1'}\n- {id: b, address: 'h:2'}");
   ASSERT_TRUE(lists(2));
-  EXPECT_EQ(sink.lists[1].size(), 2U);
+  EXPECT_EQ(sink.lists()[1].size(), 2U);
   replace(path, "- {id: a, address: 'h:1'}\n- {id: b");
   ASSERT_TRUE(troubles(1));
-  EXPECT_NE(sink.troubles[0].message.find(path.string() + ":2"), std::string::npos)
-      << sink.troubles[0].message;
-  EXPECT_NE(sink.troubles[0].message.find("the last list stands"), std::string::npos);
-  EXPECT_EQ(sink.lists.size(), 2U);
+  EXPECT_NE(sink.troubles()[0].message.find(path.string() + ":2"), std::string::npos)
+      << sink.troubles()[0].message;
+  EXPECT_NE(sink.troubles()[0].message.find("the last list stands"), std::string::npos);
+  EXPECT_EQ(sink.lists().size(), 2U);
   // Whole again, and the same as before: told, for the trouble is over.
   replace(path, "- {id: a, address: 'h:1'}\n- {id: b, address: 'h:2'}");
   ASSERT_TRUE(lists(3));
   fs::remove(path);
   ASSERT_TRUE(troubles(2));
-  EXPECT_EQ(sink.troubles[1].kind, ErrorKind::not_found);
+  EXPECT_EQ(sink.troubles()[1].kind, ErrorKind::not_found);
   replace(path, "[]");
   ASSERT_TRUE(lists(4));
-  EXPECT_TRUE(sink.lists[3].empty());
+  EXPECT_TRUE(sink.lists()[3].empty());
 }
 
 TEST_F(FileSourceTest, ASwappedLinkAsKubernetesMakesIt) {
@@ -131,7 +131,7 @@ TEST_F(FileSourceTest, ASwappedLinkAsKubernetesMakesIt) {
   fs::rename(directory / "..data_tmp", directory / "..data");
   fs::remove_all(directory / "..1");
   ASSERT_TRUE(lists(2));
-  EXPECT_EQ(sink.lists[1][0].id, "b");
+  EXPECT_EQ(sink.lists()[1][0].id, "b");
 }
 
 TEST_F(FileSourceTest, WhatInotifyDoesNotSeeThePollDoes) {
@@ -148,9 +148,9 @@ TEST_F(FileSourceTest, WhatInotifyDoesNotSeeThePollDoes) {
   write(directory / "other/list.yaml", "- {id: b, address: 'h:2'}");
   fs::rename(directory / "later", directory / "old");
   fs::rename(directory / "other", directory / "later");
-  ASSERT_TRUE(sink.wait([&] { return !sink.lists.empty() && sink.lists.back()[0].id == "b"; }));
+  ASSERT_TRUE(sink.wait([&] { return !sink.lists().empty() && sink.lists().back()[0].id == "b"; }));
   replace(path, "- {id: c, address: 'h:3'}");
-  ASSERT_TRUE(sink.wait([&] { return sink.lists.back()[0].id == "c"; }));
+  ASSERT_TRUE(sink.wait([&] { return sink.lists().back()[0].id == "c"; }));
 }
 
 }  // namespace

@@ -187,19 +187,19 @@ TEST(Guard, PassesListsAndTroubleOnFromAThreadOfItsOwn) {
   Guard guard(sink, seconds(3600));
   const auto four = list_of({"a", "b", "c", "d"});
   guard.instances(four);
-  ASSERT_TRUE(sink.wait([&] { return sink.lists.size() == 1; }));
-  EXPECT_EQ(sink.lists[0], four);
+  ASSERT_TRUE(sink.wait([&] { return sink.lists().size() == 1; }));
+  EXPECT_EQ(sink.lists()[0], four);
   guard.trouble({ErrorKind::retryable, "away"});
-  ASSERT_TRUE(sink.wait([&] { return sink.troubles.size() == 1; }));
+  ASSERT_TRUE(sink.wait([&] { return sink.troubles().size() == 1; }));
   EXPECT_EQ(guard.state().trouble, "away");
   guard.instances({});
-  ASSERT_TRUE(sink.wait([&] { return sink.troubles.size() == 2; }));  // That it is held.
-  EXPECT_NE(sink.troubles[1].message.find("0 instances, without 4 of the 4"), std::string::npos)
-      << sink.troubles[1].message;
+  ASSERT_TRUE(sink.wait([&] { return sink.troubles().size() == 2; }));  // That it is held.
+  EXPECT_NE(sink.troubles()[1].message.find("0 instances, without 4 of the 4"), std::string::npos)
+      << sink.troubles()[1].message;
   EXPECT_TRUE(guard.state().held);
   EXPECT_TRUE(guard.confirm());
-  ASSERT_TRUE(sink.wait([&] { return sink.lists.size() == 2; }));
-  EXPECT_TRUE(sink.lists[1].empty());
+  ASSERT_TRUE(sink.wait([&] { return sink.lists().size() == 2; }));
+  EXPECT_TRUE(sink.lists()[1].empty());
   EXPECT_FALSE(guard.state().held);
   EXPECT_EQ(guard.state().passed, 2U);
 }

@@ -105,10 +105,10 @@ TEST(StaticSource, TellsItsListOnceSorted) {
   auto source = make_source(*std::move(options));
   ASSERT_TRUE(source);
   ASSERT_TRUE((*source)->start(sink));
-  ASSERT_TRUE(sink.wait([&] { return !sink.lists.empty(); }));
+  ASSERT_TRUE(sink.wait([&] { return !sink.lists().empty(); }));
   source->reset();
-  ASSERT_EQ(sink.lists.size(), 1U);
-  EXPECT_EQ(sink.lists[0][0].id, "a");
+  ASSERT_EQ(sink.lists().size(), 1U);
+  EXPECT_EQ(sink.lists()[0][0].id, "a");
 }
 
 TEST(Instances, TwoOfAnIdOrAnAddressAreNoList) {
@@ -136,13 +136,13 @@ TEST(Teller, TellsEqualListsOnceAndAgainAfterTrouble) {
   Teller teller(sink);
   EXPECT_TRUE(teller.saw({list_of({"a"}), {}}));
   EXPECT_TRUE(teller.saw({list_of({"a"}), {}}));
-  EXPECT_EQ(sink.lists.size(), 1U);
+  EXPECT_EQ(sink.lists().size(), 1U);
   teller.trouble({ErrorKind::retryable, "away"});
   EXPECT_TRUE(teller.saw({list_of({"a"}), {}}));
-  EXPECT_EQ(sink.lists.size(), 2U);
+  EXPECT_EQ(sink.lists().size(), 2U);
   EXPECT_FALSE(teller.saw({list_of({"a", "a"}), {}}));
-  EXPECT_EQ(sink.lists.size(), 2U);
-  EXPECT_EQ(sink.troubles.size(), 2U);
+  EXPECT_EQ(sink.lists().size(), 2U);
+  EXPECT_EQ(sink.troubles().size(), 2U);
 }
 
 TEST(Pace, TwoAtOnceThenSlowerUntilSomethingChanges) {

@@ -11,6 +11,7 @@ await client.registerInstance('cache', instance(7002));
 const look = async () => (await client.getAllInstances('cache', 'DEFAULT_GROUP', '', false))
   .map((host) => `${host.ip}:${host.port}:${host.healthy}`).sort();
 const both = await look();
+await new Promise((resolve) => setTimeout(resolve, 11000)); // Until it beats.
 await client.deregisterInstance('cache', instance(7002));
 console.log(JSON.stringify({ both, one: await look() }));
 process.exit(0);
