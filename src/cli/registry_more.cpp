@@ -165,9 +165,7 @@ void add_registry_more(CLI::App& registry) {
       ->type_name("FILE");
   command->add_flag("--json", of_backup->json, "One JSON object: file, bytes");
   command->footer(
-      "With --auth it needs an admin's token. The registry answers nobody while it copies: about a second "
-      "for\n"
-      "200 MB.\n"
+      "With --auth it needs an admin's token. The registry answers nobody while it copies.\n"
       "Example:\n"
       "  ringshift registry backup --to /backup/registry-$(date +%F).db");
   command->callback([of_backup] { backup(*of_backup); });

@@ -101,8 +101,7 @@ class Store {
   // Keeps the youngest `rows`, and of them those since `oldest`.
   [[nodiscard]] Status trim_audit(std::int64_t rows, std::int64_t oldest);
 
-  // A whole, compact copy as of now, for its owner alone; `file` is replaced. Holds up everybody meanwhile:
-  // about a second for 200 MB.
+  // A whole, compact copy as of now, for its owner alone; `file` is replaced. Holds up everybody meanwhile.
   [[nodiscard]] Status backup(const std::string& file);
   // Ends all leases and takes a new cluster id, which is returned: for a restored file (store/backup.h).
   [[nodiscard]] Result<std::uint64_t> begin_new_epoch();

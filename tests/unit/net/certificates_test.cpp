@@ -37,7 +37,7 @@ class CertificatesTest : public testing::Test {
 TEST_F(CertificatesTest, OpensslBelievesThem) {
   const PemPair authority = make_authority("Test authority", 10).value();
   const auto issued =
-      issue_certificate(authority, {"registry", {"localhost", "127.0.0.1", "::1", "*.example"}, 5});
+      issue_certificate(authority, {"registry", {"localhost", "127.0.0.1", "::1", "*.example.org"}, 5});
   ASSERT_TRUE(issued.has_value()) << issued.error().message;
   write("ca", authority);
   write("registry", *issued);
@@ -46,11 +46,11 @@ TEST_F(CertificatesTest, OpensslBelievesThem) {
         openssl("verify -x509_strict -CAfile ca.pem -purpose " + std::string(purpose) + " registry.pem"), 0);
   }
   EXPECT_EQ(openssl("verify -CAfile ca.pem -verify_ip 127.0.0.1 registry.pem"), 0);
-  EXPECT_EQ(openssl("verify -CAfile ca.pem -verify_hostname a.example registry.pem"), 0);
+  EXPECT_EQ(openssl("verify -CAfile ca.pem -verify_hostname a.example.org registry.pem"), 0);
   EXPECT_NE(openssl("verify -CAfile ca.pem -verify_hostname other registry.pem"), 0);
   const auto facts = read_certificates(issued->certificate + authority.certificate).value();
   ASSERT_EQ(facts.size(), 2U);
-  EXPECT_THAT(facts[0].names, ElementsAre("DNS:localhost", "IP:127.0.0.1", "IP:::1", "DNS:*.example"));
+  EXPECT_THAT(facts[0].names, ElementsAre("DNS:localhost", "IP:127.0.0.1", "IP:::1", "DNS:*.example.org"));
   EXPECT_FALSE(facts[0].authority);
   EXPECT_TRUE(facts[1].authority);
   EXPECT_THAT(facts[0].issuer, HasSubstr("Test authority"));
