@@ -85,6 +85,8 @@ struct Server::Impl {
   std::array<std::array<std::atomic<std::uint64_t>, kOutcomes.size()>, kVerbs.size()> answered{};
   std::array<std::atomic<std::uint64_t>, kDenials.size()> denied{};
   std::atomic<std::size_t> watches{0};
+  std::vector<Waiting> waiting;
+  bool group_open = false;
   std::unique_ptr<http::Server> http;  // Last: its thread uses all above.
 
   [[nodiscard]] Header header(store::Revision revision) const { return {store->cluster_id(), revision}; }
@@ -93,8 +95,6 @@ struct Server::Impl {
   // loop has seen to all that was there, or somebody wants to read.
   [[nodiscard]] bool begin_group();
   void end_group();
-  std::vector<Waiting> waiting;
-  bool group_open = false;
 
   // Parses, asks `permit`, runs. `permit(identity, request)` is asked when there is authentication, and has
   // no default: an endpoint that forgets it does not compile.
