@@ -1,7 +1,9 @@
 """A router that starts while the registry is down: it serves by the topology on its disk, unless a resize has passed
 since, which it learns from the members; and a file that is not right counts as none."""
+import json
 import re
 import shutil
+import sqlite3
 import urllib.request
 
 import pytest
@@ -155,3 +157,36 @@ def test_a_file_that_is_not_right_counts_as_none(kept):
                 "--topology-cache", kept.file, "--wait-seconds", 0)
     assert other.returncode == FAILED and "is of another cluster" in other.stderr, other.stderr
     kept.registry_back()
+
+
+def test_one_version_with_two_contents_is_refused(make_cluster):
+    """The registry's file is written by hand while it is away: the same version, another topology."""
+    cluster = make_cluster(members=3, proxies=1)
+    cluster.start()
+    client = cluster.client()
+    written = cluster.fill(300)
+    assert info(client)["registry_refused"] == 0
+    cluster.controller.kill()  # It would put it right.
+    cluster.registry.kill()
+    with sqlite3.connect(cluster._registry_data) as database:
+        key = b"/ringshift/default/cache/topology"
+        row, value = database.execute("SELECT h.id, h.value FROM current c JOIN history h ON h.id = c.id WHERE c.key = ?",
+                                      (key,)).fetchone()
+        document = json.loads(value)
+        document["spec"]["members"][0]["address"] = "127.0.0.1:1"
+        database.execute("UPDATE history SET value = ? WHERE id = ?", (json.dumps(document).encode(), row))
+    database.close()
+    cluster.registry.start()
+    cluster.registry.wait_ready()
+
+    def looked():  # A connection that is new asks the registry before it serves.
+        cluster.members[1].client.client_kill_filter(_type="normal")
+        for key in list(written)[:30]:
+            try:
+                client.get(key)
+            except redis.RedisError as error:
+                print(error)
+        return info(client)["registry_refused"] == 1
+    wait_until("the router refuses it", looked, 30)
+    assert "two registries go on from one copy" in cluster.proxies[0].errors()
+    cluster.assert_filled(written)
