@@ -38,7 +38,7 @@ class RegistryRouter final : public proxy::Keeper {
   void vouch(const Processes& processes) override { link_->vouch(processes); }
   [[nodiscard]] Standing standing() const noexcept override {
     const coord::RouterLink::Standing now = link_->standing();
-    return {now.from_disk, now.registry_age_seconds};
+    return {now.from_disk, now.registry_age_seconds, now.refused};
   }
 
  private:

@@ -102,7 +102,8 @@ RouterLink::Standing RouterLink::standing() const noexcept {
   const std::chrono::steady_clock::duration since =
       std::chrono::steady_clock::now().time_since_epoch() -
       std::chrono::steady_clock::duration(answered_at_.load(std::memory_order_relaxed));
-  return {from_disk_.load(std::memory_order_relaxed), std::chrono::duration<double>(since).count()};
+  return {from_disk_.load(std::memory_order_relaxed), std::chrono::duration<double>(since).count(),
+          refused_.load(std::memory_order_relaxed)};
 }
 
 void RouterLink::registry_answered() {
@@ -240,16 +241,36 @@ Status RouterLink::check_against_disk(const KeyValue& kv, Version version, const
   return version == ours.version ? check_same(kv, ours) : Status{};
 }
 
-// A version has one content: what the file says of it must be what the registry says.
+// A version has one content: what we have of it must be what the registry says. Two come from a registry
+// whose file was copied and went on twice, or was written by hand.
 Status RouterLink::check_same(const KeyValue& kv, const Snapshot& ours) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (seen_.first == kv.mod_revision && seen_.second == kv.value) return {};
+  }
   const Result<topology::Topology> theirs = topology::parse_topology(kv.value, kv.key);
-  if (theirs && topology::digest(*theirs) == ours.digest) return {};
-  base::log(
-      LogLevel::error,
-      "topology {} of the registry is not the one of {} (digest {}): refused; check which is right, remove "
-      "the file and restart this router",
-      topology::to_string(ours.version), cache_->file(), ours.digest);
+  if (theirs && topology::digest(*theirs) == ours.digest) {
+    const std::lock_guard lock(mutex_);
+    seen_ = {kv.mod_revision, kv.value};
+    return {};
+  }
+  base::log_fields(
+      LogLevel::error, {{"key", keys_.topology()}, {"refused", true}},
+      "topology {} of the registry is not the one that we have, {} (digest {}): two registries go "
+      "on from one copy, or somebody wrote it by hand; refused: check which is right, {}restart "
+      "this router",
+      topology::to_string(ours.version),
+      from_disk_ ? "of " + cache_->file() : std::string("which it gave before"), ours.digest,
+      from_disk_ ? "remove the file and " : "");
   return fail(ErrorKind::stale, "one version of the topology has two contents");
+}
+
+Status RouterLink::judge(const KeyValue& kv, std::optional<std::uint64_t> cluster_id,
+                         const SnapshotPtr& last) {
+  if (Status ours = check_registry(cluster_id); !ours) return ours;
+  const Version version{kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)};
+  if (from_disk_) return check_against_disk(kv, version, *last);
+  return last != nullptr && version == last->version ? check_same(kv, *last) : Status{};
 }
 
 // Compiles and publishes. An unusable topology is refused loudly and the last good one stays.
@@ -257,10 +278,9 @@ Status RouterLink::accept(const KeyValue& kv, std::optional<std::uint64_t> clust
   const auto received = std::chrono::steady_clock::now();
   const Version version{kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)};
   const SnapshotPtr last = holder_ == nullptr ? nullptr : holder_->load();
-  if (Status ours = check_registry(cluster_id); !ours) return ours;
-  if (from_disk_) {
-    if (Status follows = check_against_disk(kv, version, *last); !follows) return follows;
-  }
+  const Status judged = judge(kv, cluster_id, last);
+  refused_ = !judged;
+  if (!judged) return judged;
   std::function<void()> published;
   {
     const std::lock_guard lock(mutex_);
@@ -284,6 +304,10 @@ Status RouterLink::accept(const KeyValue& kv, std::optional<std::uint64_t> clust
     return std::unexpected(compiled.error());
   }
   const SnapshotPtr snapshot = std::move(*compiled);
+  {
+    const std::lock_guard lock(mutex_);
+    seen_ = {kv.mod_revision, kv.value};
+  }
   log_topology(*snapshot, "");
   if (holder_ == nullptr) {
     holder_ = std::make_shared<Holder>(snapshot, received);

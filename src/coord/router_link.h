@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "coord/coordinator.h"
 #include "coord/keys.h"
@@ -69,6 +70,8 @@ class RouterLink final : private Watcher {
   struct Standing {
     bool from_disk = false;           // The registry has not answered in this life.
     double registry_age_seconds = 0;  // Since it last answered, to us or to who wrote the file.
+    bool refused = false;  // What it said last is not obeyed: it is another one, older than what we
+                           // know, or has two contents for one version.
   };
   [[nodiscard]] Standing standing() const noexcept;
   // The members' processes that the file names, when we began by a file of before the first resize; they may
@@ -94,6 +97,7 @@ class RouterLink final : private Watcher {
   Status check_registry(std::optional<std::uint64_t> cluster_id);
   Status check_against_disk(const KeyValue& kv, topology::Version version, const topology::Snapshot& ours);
   Status check_same(const KeyValue& kv, const topology::Snapshot& ours);
+  Status judge(const KeyValue& topology, std::optional<std::uint64_t> cluster_id, const SnapshotPtr& last);
   Status begin_from_disk();
   void registry_answered();
   void keep_on_disk(std::unique_lock<std::mutex>& lock);
@@ -126,7 +130,9 @@ class RouterLink final : private Watcher {
   bool keep_due_ = false;         // The file shall say what is in force.
   Processes vouched_;
 
-  std::atomic<bool> from_disk_{false};
+  std::pair<Revision, std::string> seen_;  // The last topology that we judged, as it came.
+
+  std::atomic<bool> from_disk_{false}, refused_{false};
   std::atomic<std::int64_t> answered_at_{0};  // Of the steady clock, in its ticks.
   Processes cached_processes_;                // Fixed once started.
   std::unique_ptr<TopologyCache> cache_;      // Null: none. Of start(), then of the worker thread.

@@ -189,6 +189,7 @@ void topology_section(std::string& out, const Session& session, const Known&) {
     const Keeper::Standing standing = keeper->standing();
     line(out, "topology_source:{}", standing.from_disk ? "disk" : "registry");
     line(out, "registry_age_seconds:{:.0f}", standing.registry_age_seconds);
+    line(out, "registry_refused:{}", standing.registry_refused ? 1 : 0);
   }
 }
 

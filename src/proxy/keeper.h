@@ -20,6 +20,7 @@ class Keeper : public Authority {
   struct Standing {
     bool from_disk = false;           // The registry has not answered since the start.
     double registry_age_seconds = 0;  // Since it last answered.
+    bool registry_refused = false;    // What it says is not obeyed; the log says why.
   };
   [[nodiscard]] virtual Standing standing() const noexcept = 0;
 };

@@ -124,6 +124,11 @@ void collect_standing(Exposition& out, const std::string& cluster, const Keeper&
       standing.from_disk ? 1 : 0, labels);
   out.gauge("ringshift_router_registry_age_seconds", "Since the registry last answered",
             standing.registry_age_seconds, labels);
+  out.gauge(
+      "ringshift_router_registry_refused",
+      "1 while this router does not obey its registry: it was rebuilt or restored, is older than what the "
+      "router knows, or gives one version two contents",
+      standing.registry_refused ? 1 : 0, labels);
 }
 
 // ---- members ----

@@ -1,7 +1,10 @@
 """A router that starts while the registry is down: it serves by the topology on its disk, unless a resize has passed
 since, which it learns from the members; and a file that is not right counts as none."""
+import contextlib
+import json
 import re
 import shutil
+import sqlite3
 import urllib.request
 
 import pytest
@@ -155,3 +158,39 @@ def test_a_file_that_is_not_right_counts_as_none(kept):
                 "--topology-cache", kept.file, "--wait-seconds", 0)
     assert other.returncode == FAILED and "is of another cluster" in other.stderr, other.stderr
     kept.registry_back()
+
+
+def test_one_version_with_two_contents_is_refused(make_cluster):
+    """The registry's file is written by hand while it is away: the same version, another topology."""
+    cluster = make_cluster(members=3, proxies=1)
+    cluster.start()
+    client = cluster.client()
+    written = cluster.fill(300)
+    assert info(client)["registry_refused"] == 0
+    cluster.controller.kill()  # It would put it right.
+    cluster.registry.kill()
+    with sqlite3.connect(cluster._registry_data) as database:
+        key = b"/ringshift/default/cache/topology"
+        row, value = database.execute("SELECT h.id, h.value FROM current c JOIN history h ON h.id = c.id WHERE c.key = ?",
+                                      (key,)).fetchone()
+        document = json.loads(value)
+        document["spec"]["members"][0]["address"] = "127.0.0.1:1"
+        database.execute("UPDATE history SET value = ? WHERE id = ?", (json.dumps(document).encode(), row))
+    database.close()
+    cluster.registry.start()
+    cluster.registry.wait_ready()
+
+    # A member that is a new process is believed when the registry says that no resize was: then it is asked.
+    new = cluster.members[1]
+    new.process.kill()
+    new.start()
+
+    def served():
+        found = 0
+        for number in range(12):
+            with contextlib.suppress(redis.RedisError):
+                found += client.get(f"fill:{number}") is not None
+        return found
+    wait_until("the router refuses it", lambda: served() >= 0 and info(client)["registry_refused"] == 1, 60)
+    assert "two registries go on from one copy" in cluster.proxies[0].errors()
+    assert served() > 2, "the other members serve on"
