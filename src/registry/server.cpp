@@ -261,7 +261,7 @@ Status Server::Impl::open() {
   if (options.auth) {
     if (const Status ready = open_book(); !ready) return ready;
   }
-  hub = std::make_unique<WatchHub>(*store);
+  hub = std::make_unique<WatchHub>(*store, [this] { end_group(); });
   store->set_listener([this](const std::vector<store::Event>& events, store::Revision revision) {
     hub->committed(events, revision);
   });

@@ -21,7 +21,8 @@ bool wants(const WatchCreate& wanted, const store::Event& event) {
 
 }  // namespace
 
-WatchHub::WatchHub(store::Store& store) : store_(store) {}
+WatchHub::WatchHub(store::Store& store, std::function<void()> settle)
+    : store_(store), settle_(std::move(settle)) {}
 
 void WatchHub::send(Client& client, std::int64_t watch_id, std::string_view fields,
                     store::Revision revision) {
@@ -45,7 +46,10 @@ void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<Watch
   Client& client = clients_.emplace_back();
   client.stream = std::move(stream);
   client.owner = std::move(owner);
-  client.stream->on_drained([this, &client] { catch_up(client); });
+  client.stream->on_drained([this, &client] {
+    settle_();
+    catch_up(client);
+  });
   for (const WatchCommand& command : commands) {
     std::visit(Overloaded{[&](const WatchCreate& wanted) { create(client, wanted); },
                           [&](const WatchCancel& cancel) {
@@ -97,18 +101,22 @@ void WatchHub::forget(Client& client, std::int64_t id) {
   if (const auto of = of_owner_.find(client.owner.name); --of->second == 0) of_owner_.erase(of);
 }
 
-std::string WatchHub::event_json(const Watch& watch, const store::Event& event) {
-  if (!watch.wanted.previous) return to_json(event, nullptr);
-  const auto previous = store_.before(event.kv.key, event.kv.mod_revision).value_or(std::nullopt);
-  return to_json(event, previous ? &*previous : nullptr);
-}
-
-std::string WatchHub::events_json(const Watch& watch, const std::vector<store::Event>& events) {
+std::string WatchHub::events_json(const Watch& watch, std::span<const store::Event> events,
+                                  std::span<std::string> made) {
   std::string out;
-  for (const store::Event& event : events) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const store::Event& event = events[i];
     if (!wants(watch.wanted, event)) continue;
     out += out.empty() ? ",\"events\":[" : ",";
-    out += event_json(watch, event);
+    if (watch.wanted.previous) {
+      const auto previous = store_.before(event.kv.key, event.kv.mod_revision).value_or(std::nullopt);
+      out += to_json(event, previous ? &*previous : nullptr);
+    } else if (made.empty()) {
+      out += to_json(event, nullptr);
+    } else {
+      if (made[i].empty()) made[i] = to_json(event, nullptr);
+      out += made[i];
+    }
   }
   return out.empty() ? out : out + "]";
 }
@@ -127,7 +135,7 @@ void WatchHub::catch_up(Client& client) {
           send(client, id, ",\"canceled\":true" + number_field("compact_revision", store_.compacted()), 0);
         break;  // Any other failure is the disk's: try again when something happens.
       }
-      const std::string events = events_json(watch, history->events);
+      const std::string events = events_json(watch, history->events, {});
       if (!events.empty()) send(client, id, events, store_.revision());
       watch.next = history->next;
       watch.synced = watch.next > store_.revision();
@@ -142,8 +150,8 @@ void WatchHub::committed(const std::vector<store::Event>& events, store::Revisio
   commits_.push_back({events, std::vector<std::string>(events.size()), revision});
 }
 
-// REQUIRES: `event` is kAllEvents, or the only one that the watch may want.
-void WatchHub::hand_on(const Seat& seat, Commit& commit, std::size_t event) {
+// REQUIRES: `count` events from `first` on are all that the watch may want of the commit.
+void WatchHub::hand_on(const Seat& seat, Commit& commit, std::size_t first, std::size_t count) {
   Watch& watch = seat.client->watches.at(seat.id);
   // One that was caught up from the history has seen this commit already.
   if (!watch.synced || commit.revision < watch.next || seat.client->stream->closed()) return;
@@ -152,19 +160,9 @@ void WatchHub::hand_on(const Seat& seat, Commit& commit, std::size_t event) {
     watch.synced = false;
     return;
   }
-  std::string events;
-  const bool all = event == kAllEvents;
-  for (std::size_t i = all ? 0 : event; i < (all ? commit.events.size() : event + 1); ++i) {
-    if (!wants(watch.wanted, commit.events[i])) continue;
-    events += events.empty() ? ",\"events\":[" : ",";
-    if (watch.wanted.previous) {
-      events += event_json(watch, commit.events[i]);
-      continue;
-    }
-    if (commit.json[i].empty()) commit.json[i] = to_json(commit.events[i], nullptr);
-    events += commit.json[i];
-  }
-  if (!events.empty()) send(*seat.client, seat.id, events + "]", commit.revision);
+  const std::string events = events_json(watch, std::span(commit.events).subspan(first, count),
+                                         std::span(commit.json).subspan(first, count));
+  if (!events.empty()) send(*seat.client, seat.id, events, commit.revision);
   watch.next = commit.revision + 1;
 }
 
@@ -176,9 +174,9 @@ void WatchHub::flush() {
     for (std::size_t i = 0; i < commit.events.size(); ++i) {
       const auto seats = of_one_key_.find(commit.events[i].kv.key);
       if (seats == of_one_key_.end()) continue;
-      for (const Seat& seat : seats->second) hand_on(seat, commit, i);
+      for (const Seat& seat : seats->second) hand_on(seat, commit, i, 1);
     }
-    for (const Seat& seat : of_ranges_) hand_on(seat, commit, kAllEvents);
+    for (const Seat& seat : of_ranges_) hand_on(seat, commit, 0, commit.events.size());
   }
 }
 

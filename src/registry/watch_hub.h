@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,7 +32,9 @@ inline constexpr std::size_t kWatchesPerStream = 128;
 
 class WatchHub {
  public:
-  explicit WatchHub(store::Store& store);
+  // `settle`: ends a group of writes under way. Called before the history is read for a client that has
+  // drained: nobody learns of what is not on the disk. All other calls are made with no group under way.
+  WatchHub(store::Store& store, std::function<void()> settle);
 
   // Whose a stream is: a token's name, and the hash of its secret. Empty without authentication.
   struct Owner {
@@ -72,18 +75,19 @@ class WatchHub {
     std::vector<std::string> json;  // Of each event, made when somebody wants it.
     store::Revision revision = 0;
   };
-  static constexpr std::size_t kAllEvents = static_cast<std::size_t>(-1);
 
   void create(Client& client, const WatchCreate& wanted);
   void forget(Client& client, std::int64_t id);
   void remove_if(const std::function<bool(const Client&)>& unwanted);
   void catch_up(Client& client);
-  void hand_on(const Seat& seat, Commit& commit, std::size_t event);
-  [[nodiscard]] std::string event_json(const Watch& watch, const store::Event& event);
-  [[nodiscard]] std::string events_json(const Watch& watch, const std::vector<store::Event>& events);
+  void hand_on(const Seat& seat, Commit& commit, std::size_t first, std::size_t count);
+  // `made`: the JSON of each event, filled in for the next who wants it; or nothing.
+  [[nodiscard]] std::string events_json(const Watch& watch, std::span<const store::Event> events,
+                                        std::span<std::string> made);
   void send(Client& client, std::int64_t watch_id, std::string_view fields, store::Revision header_revision);
 
   store::Store& store_;
+  const std::function<void()> settle_;
   std::list<Client> clients_;
   std::unordered_map<std::string, std::set<Seat>> of_one_key_;
   std::set<Seat> of_ranges_;

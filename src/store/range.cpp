@@ -1,5 +1,6 @@
 // Reading: the present, the past, and the events between them.
 #include <algorithm>
+#include <cassert>
 #include <climits>
 
 #include "store/errors.h"
@@ -120,6 +121,7 @@ RangeResult Store::range_at(const RangeRequest& request, Revision now) {
 Result<Store::History> Store::history(const std::string& key, const std::string& range_end, Revision from,
                                       std::size_t limit) {
   return guarded([&] {
+    assert(!grouped_);  // What it gives is told at once.
     if (from < compacted_) throw Failure{{ErrorKind::stale, errors::kCompacted}};
     Statement query = db_->statement(
         "SELECT key,value,create_revision,revision,version,lease,deleted FROM history WHERE revision>=?1 "

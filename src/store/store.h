@@ -83,8 +83,9 @@ class Store {
 
   // Writes from now on share one fsync. They are done, may be answered, and reach the listener, when
   // end_group() returned well; if it did not, none of them happened, whatever each had returned. A write that
-  // fails by itself leaves the others of its group alone. REQUIRES: groups do not overlap; no backup and no
-  // compaction inside.
+  // fails by itself leaves the others of its group alone. What a
+  // range() inside sees is as little done: nobody is told of it before. REQUIRES: groups do not overlap;
+  // history(), backup() and compact() are not called inside.
   [[nodiscard]] Status begin_group();
   [[nodiscard]] Status end_group();
 
