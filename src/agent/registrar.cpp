@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/jitter.h"
 #include "base/log.h"
 
 namespace ringshift::agent {
@@ -47,13 +48,9 @@ bool Registrar::drained() const {
   return drained_;
 }
 
-milliseconds Registrar::jitter(milliseconds upper) {
-  return milliseconds(std::uniform_int_distribution<std::int64_t>(0, upper.count())(random_));
-}
-
 void Registrar::work() {
   const milliseconds every = std::chrono::duration_cast<milliseconds>(options_.lease_ttl) / 3;
-  milliseconds pause = jitter(kFirstAttempt);
+  milliseconds pause = base::full_jitter(kFirstAttempt, random_);
   bool urgent = false;  // News may shorten the time between beats, never the pause after a failure.
   unsigned failures = 0;
   while (true) {
@@ -72,8 +69,8 @@ void Registrar::work() {
       base::log(LogLevel::warning, "agent: {}; trying again, for ever", done.error().message);
     }
     urgent = done.has_value();
-    failures = done ? 0 : std::min(failures + 1, 10U);
-    pause = done ? every : jitter(std::min(kLongestPause, kFirstAttempt * (1 << failures)));
+    failures = done ? 0 : failures + 1;
+    pause = done ? every : base::backoff(kFirstAttempt, kLongestPause, failures, random_);
     const std::lock_guard lock(mutex_);
     // One failed beat of a registry that is away says nothing of the record there.
     registered_ = done.has_value() || (registered_ && lease_ != 0);

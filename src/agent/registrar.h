@@ -49,7 +49,6 @@ class Registrar {
   Status take();
   Status put();
   Status read_mark();
-  [[nodiscard]] std::chrono::milliseconds jitter(std::chrono::milliseconds upper);
 
   coord::Coordinator& coordinator_;
   const Options options_;

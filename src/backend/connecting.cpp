@@ -4,16 +4,15 @@
 
 #include "backend/access.h"
 #include "backend/connection.h"
+#include "base/jitter.h"
 #include "base/log.h"
 
 namespace ringshift::backend {
 namespace {
 
-// Full jitter: anywhere between nothing and the cap, which doubles with each failed attempt.
 base::Duration backoff(int failed_attempts, std::mt19937_64& random) {
-  const auto cap = std::min<base::Duration>(
-      Connection::kMaxBackoff, Connection::kFirstBackoff * (1LL << std::min(failed_attempts, 10)));
-  return base::Duration(std::uniform_int_distribution<std::int64_t>(0, cap.count())(random));
+  return base::backoff<base::Duration>(Connection::kFirstBackoff, Connection::kMaxBackoff,
+                                       static_cast<unsigned>(failed_attempts), random);
 }
 
 }  // namespace

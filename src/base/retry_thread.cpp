@@ -1,35 +1,33 @@
-#include "discovery/loop.h"
+#include "base/retry_thread.h"
 
-#include <algorithm>
+#include <utility>
 
-namespace ringshift::discovery {
+#include "base/jitter.h"
+
+namespace ringshift::base {
 
 using std::chrono::milliseconds;
 
-void Loop::stop() {
+void RetryThread::stop(const std::function<void()>& cancel) {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
+  if (cancel) cancel();
   if (thread_.joinable()) thread_.join();
 }
 
-bool Loop::stopping() {
+bool RetryThread::stopping() {
   const std::lock_guard lock(mutex_);
   return stopping_;
 }
 
-bool Loop::wait(milliseconds time) {
+bool RetryThread::wait(milliseconds time) {
   std::unique_lock lock(mutex_);
   return !wake_.wait_for(lock, time, [this] { return stopping_; });
 }
 
-bool Loop::back_off() {
-  const milliseconds limit = std::min(kRetryMax, kRetryFirst * (1 << std::min(attempt_, 10)));
-  ++attempt_;
-  std::uniform_int_distribution<milliseconds::rep> spread(1, limit.count());
-  return wait(milliseconds(spread(random_)));
-}
+bool RetryThread::back_off() { return wait(backoff(first_, most_, failures_++, random_)); }
 
-}  // namespace ringshift::discovery
+}  // namespace ringshift::base

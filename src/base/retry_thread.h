@@ -1,7 +1,9 @@
-// A source's own thread: it asks, waits and asks again until it is told to stop.
+// A thread that asks somebody, waits and asks again until it is told to stop: a watch of a registry, a source
+// of instances.
 //
-// Thread rule: start() and stop() are the owner's; wait(), failed() and done() are the thread's. stop() ends
-// wait() at once; what else may block has to be cancelled by the owner before it.
+// Thread rule: start() and stop() are the owner's; wait(), back_off() and done() are the thread's; stopping()
+// is anybody's. stop() ends wait() at once; what else may block is cancelled by the function that it is
+// given.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -10,37 +12,35 @@
 #include <random>
 #include <thread>
 
-namespace ringshift::discovery {
+namespace ringshift::base {
 
-// Attempt n waits a random time up to min(kRetryMax, kRetryFirst * 2^n), the first one, too: a thousand
-// programs must not return to a restarted server in one moment.
-inline constexpr std::chrono::milliseconds kRetryFirst{500};
-inline constexpr std::chrono::milliseconds kRetryMax{15'000};
-
-class Loop {
+class RetryThread {
  public:
-  Loop() : random_(std::random_device{}()) {}
-  ~Loop() { stop(); }
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
+  // back_off() waits a random time below `first`, doubled with each failure since done(), but below `most`.
+  RetryThread(std::chrono::milliseconds first, std::chrono::milliseconds most)
+      : first_(first), most_(most), random_(std::random_device{}()) {}
+  ~RetryThread() { stop(); }
+  RetryThread(const RetryThread&) = delete;
+  RetryThread& operator=(const RetryThread&) = delete;
 
   void start(std::function<void()> run) { thread_ = std::thread(std::move(run)); }
-  void stop();
+  // Returns when the thread has ended. `cancel` runs when stopping() is true already.
+  void stop(const std::function<void()>& cancel = {});
 
   [[nodiscard]] bool stopping();
   // Sleeps; false, and at once, when it is time to stop.
   bool wait(std::chrono::milliseconds time);
-  // After a failure, with full jitter. As wait().
-  bool back_off();
-  void done() { attempt_ = 0; }  // After a success.
+  bool back_off();                // After a failure, with full jitter. As wait().
+  void done() { failures_ = 0; }  // After a success.
 
  private:
-  std::mt19937_64 random_;  // The thread's, as is attempt_.
-  int attempt_ = 0;
+  const std::chrono::milliseconds first_, most_;
+  std::mt19937_64 random_;  // The thread's, as is failures_.
+  unsigned failures_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;  // Guarded by mutex_.
   std::thread thread_;
 };
 
-}  // namespace ringshift::discovery
+}  // namespace ringshift::base

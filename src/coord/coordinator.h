@@ -78,6 +78,10 @@ struct Options {
   std::chrono::milliseconds request_timeout{3000};
   Credentials credentials{};
   http::ClientTls tls{};  // Of https://.
+  // A watch that has heard nothing for so long asks its server whether it is well (GET /health, which etcd
+  // answers well only with a leader), and goes to another one when it is not. A session of ZooKeeper has
+  // pings of its own.
+  std::chrono::milliseconds watch_silence{10'000};
 };
 
 class Coordinator {

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "base/jitter.h"
 #include "base/log.h"
 
 namespace ringshift::coord {
@@ -17,9 +18,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryMax{1000};
 
-std::chrono::milliseconds full_jitter(std::chrono::milliseconds upper) {
+std::chrono::milliseconds until_retry() {
   thread_local std::minstd_rand random{std::random_device{}()};
-  return std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(1, upper.count())(random));
+  return base::full_jitter(kRetryMax, random);
 }
 
 std::int64_t unix_seconds() {
@@ -385,8 +386,7 @@ void RouterLink::work() {
     if (stopping_) break;
     if (report_due_ || std::chrono::steady_clock::now() >= next_report) {
       const bool told = report(lock);
-      next_report =
-          std::chrono::steady_clock::now() + (told ? options_.report_interval : full_jitter(kRetryMax));
+      next_report = std::chrono::steady_clock::now() + (told ? options_.report_interval : until_retry());
       if (!told) answer_confirmations(lock);
     }
     if (!confirmations_.empty()) answer_confirmations(lock);

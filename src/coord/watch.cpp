@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <random>
-#include <thread>
 
+#include "base/retry_thread.h"
 #include "coord/wire.h"
 #include "http/client.h"
 
@@ -16,30 +13,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Attempt n waits a random time up to min(kBackoffMax, kBackoffFirst * 2^n): the first one, too, so that a
-// thousand routers do not return to a restarted registry in one moment, which would be slow for all of them.
-constexpr milliseconds kBackoffFirst{1000};
-constexpr milliseconds kBackoffMax{5000};
 constexpr std::size_t kMessageBytesMax = 64U << 20;
 
 class EtcdWatch final : public Watch {
  public:
   EtcdWatch(const Options& options, std::shared_ptr<EtcdAccess> access, std::string prefix, Watcher& watcher)
-      : options_(options),
-        access_(std::move(access)),
-        prefix_(std::move(prefix)),
-        watcher_(watcher),
-        random_(std::random_device{}()) {
-    thread_ = std::thread([this] { run(); });
+      : options_(options), access_(std::move(access)), prefix_(std::move(prefix)), watcher_(watcher) {
+    call_.on_silence(options_.watch_silence, [this] { return answers(); });
+    thread_.start([this] { run(); });
   }
   ~EtcdWatch() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    call_.cancel();
-    thread_.join();
+    thread_.stop([this] {
+      call_.cancel();
+      health_.cancel();
+    });
   }
   EtcdWatch(const EtcdWatch&) = delete;
   EtcdWatch& operator=(const EtcdWatch&) = delete;
@@ -49,14 +36,15 @@ class EtcdWatch final : public Watch {
 
   void run() {
     bool fresh = false;  // Whether the watcher's state is the registry's, up to next_ - 1.
-    while (!stopping()) {
+    while (!thread_.stopping()) {
       if (!authorize()) {
-        if (!stopping()) pause();
+        if (!thread_.stopping()) thread_.back_off();
         continue;
       }
       if (!fresh) fresh = resync();
-      if (fresh && !stopping()) fresh = follow() == End::failed;  // A failure resumes; lost history does not.
-      if (!stopping()) pause();
+      if (fresh && !thread_.stopping())
+        fresh = follow() == End::failed;  // A failure resumes; lost history does not.
+      if (!thread_.stopping()) thread_.back_off();
     }
   }
 
@@ -64,7 +52,7 @@ class EtcdWatch final : public Watch {
   bool authorize() {
     auto headers = access_->headers(endpoint(), options_.request_timeout,
                                     [this](const http::Call& call) { return run_whole(call); });
-    if (stopping()) return false;
+    if (thread_.stopping()) return false;
     if (!headers) {
       give_up(std::move(headers.error().error));
       return false;
@@ -98,7 +86,7 @@ class EtcdWatch final : public Watch {
   bool resync() {
     http::Call request = call_to("/v3/kv/range", range_body(prefix_, prefix_end(prefix_)));
     const auto answer = run_whole(request);
-    if (stopping()) return false;
+    if (thread_.stopping()) return false;
     if (answer) note_refusal(answer->status, answer->body);
     Result<Range> range = !answer                 ? std::unexpected(answer.error().error)
                           : answer->status == 200 ? read_range(answer->body)
@@ -134,8 +122,12 @@ class EtcdWatch final : public Watch {
       why = Error{ErrorKind::overloaded, fmt::format("a watch message exceeds {} bytes", kMessageBytesMax)};
       return false;
     });
-    if (stopping() || end == End::resync) return end;
+    if (thread_.stopping() || end == End::resync) return end;
     if (!why && !status) why = status.error().error;
+    if (!why && *status == 0) {
+      why = Error{ErrorKind::retryable,
+                  fmt::format("{} is silent, and does not say that it is well", endpoint())};
+    }
     if (!why && *status != 200) note_refusal(*status, pending);
     if (!why && *status != 200) why = read_error(*status, pending, request.url);
     if (!why) why = Error{ErrorKind::retryable, fmt::format("{} ended the watch", request.url)};
@@ -143,9 +135,20 @@ class EtcdWatch final : public Watch {
     return End::failed;
   }
 
+  // A server that hangs, or has lost its leader, leaves a watch open and says nothing on it.
+  bool answers() {
+    http::Call health;
+    health.method = "GET";
+    health.url = endpoint() + "/health";
+    health.timeout = options_.request_timeout;
+    health.tls = options_.tls;
+    const auto status = health_.run(health, [](std::string_view) { return true; }, true);
+    return status && *status == 200;
+  }
+
   // One message. False ends the stream, for the reason in `end` or `why`.
   bool take(std::string_view line, End& end, std::optional<Error>& why) {
-    if (stopping()) return false;
+    if (thread_.stopping()) return false;
     const Result<WatchMessage> message = read_watch(line);
     if (!message) {
       why = message.error();
@@ -166,7 +169,7 @@ class EtcdWatch final : public Watch {
       end = End::resync;
       return false;
     }
-    attempt_ = 0;
+    thread_.done();
     if (!message->events.empty()) {
       watcher_.on_events(message->events);
       // Not the header's revision: while it catches up, the registry is further than the events it sends.
@@ -202,37 +205,19 @@ class EtcdWatch final : public Watch {
     watcher_.on_disconnected(why);
   }
 
-  void pause() {
-    const milliseconds limit = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(attempt_, 10)));
-    ++attempt_;
-    std::uniform_int_distribution<milliseconds::rep> spread(0, limit.count());
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, milliseconds(spread(random_)), [this] { return stopping_; });
-  }
-
-  bool stopping() {
-    const std::lock_guard lock(mutex_);
-    return stopping_;
-  }
-
   const Options options_;
   const std::shared_ptr<EtcdAccess> access_;
   const std::string prefix_;
   Watcher& watcher_;
-  http::StreamCall call_;
+  http::StreamCall call_, health_;
 
   // The thread's own.
-  std::mt19937_64 random_;
   std::size_t endpoint_ = 0;
   std::vector<std::string> authorization_;
-  int attempt_ = 0;
   std::uint64_t cluster_id_ = 0;
   Revision next_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;  // Guarded by mutex_.
-  std::thread thread_;     // Last: it uses all above.
+  base::RetryThread thread_{kWatchRetryFirst, kWatchRetryMax};  // Last: it uses all above.
 };
 
 }  // namespace

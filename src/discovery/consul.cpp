@@ -6,8 +6,8 @@
 
 #include "base/encoding.h"
 #include "base/log.h"
+#include "base/retry_thread.h"
 #include "discovery/http_ask.h"
-#include "discovery/loop.h"
 #include "discovery/pace.h"
 
 namespace ringshift::discovery {
@@ -29,14 +29,13 @@ class ConsulSource final : public Source {
         timeout_(options_.timeout.count() > 0 ? options_.timeout : kConsulTimeout),
         http_(options_.urls, options_.ca_file) {}
   ~ConsulSource() override {
-    http_.cancel();
-    loop_.stop();
+    thread_.stop([this] { http_.cancel(); });
   }
   ConsulSource(const ConsulSource&) = delete;
   ConsulSource& operator=(const ConsulSource&) = delete;
 
   Status start(Sink& sink) override {
-    loop_.start([this, &sink] { run(sink); });
+    thread_.start([this, &sink] { run(sink); });
     return {};
   }
   std::string describe() const override {
@@ -46,18 +45,18 @@ class ConsulSource final : public Source {
  private:
   void run(Sink& sink) {
     Teller teller(sink);
-    while (!loop_.stopping()) {
+    while (!thread_.stopping()) {
       const Status looked = look(teller);
-      if (loop_.stopping()) return;
+      if (thread_.stopping()) return;
       if (!looked) {
         index_ = 0;  // What was missed meanwhile is read at once, without waiting.
         teller.trouble(looked.error());
-        loop_.back_off();
+        thread_.back_off();
         continue;
       }
-      loop_.done();
+      thread_.done();
       const auto pause = pace_.before(std::chrono::steady_clock::now());
-      loop_.wait(std::chrono::ceil<milliseconds>(pause));
+      thread_.wait(std::chrono::ceil<milliseconds>(pause));
     }
   }
 
@@ -134,7 +133,7 @@ class ConsulSource final : public Source {
   std::vector<Instance> last_;
   Pace pace_;
 
-  Loop loop_;  // Last: its thread uses all above.
+  base::RetryThread thread_{kRetryFirst, kRetryMax};  // Last: its thread uses all above.
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/encoding.h"
+#include "base/retry_thread.h"
 #include "discovery/dns_query.h"
-#include "discovery/loop.h"
 
 namespace ringshift::discovery {
 namespace {
@@ -25,14 +25,13 @@ class DnsSource final : public Source {
         most_(options_.poll.count() > 0 ? options_.poll : kTtlMost),
         query_(options_.servers, options_.timeout.count() > 0 ? options_.timeout : kDnsTimeout) {}
   ~DnsSource() override {
-    query_.cancel();
-    loop_.stop();
+    thread_.stop([this] { query_.cancel(); });
   }
   DnsSource(const DnsSource&) = delete;
   DnsSource& operator=(const DnsSource&) = delete;
 
   Status start(Sink& sink) override {
-    loop_.start([this, &sink] { run(sink); });
+    thread_.start([this, &sink] { run(sink); });
     return {};
   }
   std::string describe() const override {
@@ -43,19 +42,19 @@ class DnsSource final : public Source {
  private:
   void run(Sink& sink) {
     Teller teller(sink);
-    while (!loop_.stopping()) {
+    while (!thread_.stopping()) {
       const Result<DnsAnswer> answer = look();
-      if (loop_.stopping()) return;
+      if (thread_.stopping()) return;
       if (!answer) {
         teller.trouble(answer.error());
-        loop_.back_off();
+        thread_.back_off();
         continue;
       }
-      loop_.done();
+      thread_.done();
       const bool absent = answer->addresses.empty() && answer->services.empty();
       teller.saw(dns_instances(*answer, port_));
-      loop_.wait(absent ? std::min(most_, kAbsentLook)
-                        : std::clamp<milliseconds>(answer->ttl, std::min(kTtlLeast, most_), most_));
+      thread_.wait(absent ? std::min(most_, kAbsentLook)
+                          : std::clamp<milliseconds>(answer->ttl, std::min(kTtlLeast, most_), most_));
     }
   }
 
@@ -88,7 +87,7 @@ class DnsSource final : public Source {
   const std::uint16_t port_;
   const milliseconds most_;
   DnsQuery query_;
-  Loop loop_;  // Last: its thread uses all above.
+  base::RetryThread thread_{kRetryFirst, kRetryMax};  // Last: its thread uses all above.
 };
 
 }  // namespace

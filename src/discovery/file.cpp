@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "discovery/loop.h"
+#include "base/retry_thread.h"
 #include "topology/document.h"
 
 namespace ringshift::discovery {
@@ -81,16 +81,17 @@ class FileSource final : public Source {
         stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         notify_(-1) {}
   ~FileSource() override {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(stop_.get(), &one, sizeof one));
-    loop_.stop();
+    thread_.stop([this] {
+      const std::uint64_t one = 1;
+      static_cast<void>(!::write(stop_.get(), &one, sizeof one));
+    });
   }
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
 
   Status start(Sink& sink) override {
     if (stop_.get() < 0) return fail(ErrorKind::internal, fmt::format("eventfd: {}", std::strerror(errno)));
-    loop_.start([this, &sink] { run(sink); });
+    thread_.start([this, &sink] { run(sink); });
     return {};
   }
   std::string describe() const override { return "file " + path_; }
@@ -98,11 +99,11 @@ class FileSource final : public Source {
  private:
   void run(Sink& sink) {
     Teller teller(sink);
-    while (!loop_.stopping()) {
+    while (!thread_.stopping()) {
       watch_directory();  // Before the look: what comes after it wakes us.
       look(teller);
       await_change();
-      loop_.wait(kFileRest);
+      thread_.wait(kFileRest);
     }
   }
 
@@ -172,7 +173,7 @@ class FileSource final : public Source {
   bool told_ = false;
   std::optional<std::string> last_;  // What was read last, good or bad.
 
-  Loop loop_;  // Last: its thread uses all above.
+  base::RetryThread thread_{kRetryFirst, kRetryMax};  // Last: its thread uses all above.
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "base/encoding.h"
+#include "base/retry_thread.h"
 #include "discovery/http_ask.h"
-#include "discovery/loop.h"
 
 namespace ringshift::discovery {
 namespace {
@@ -33,14 +33,13 @@ class KubernetesSource final : public Source {
         timeout_(options_.timeout.count() > 0 ? options_.timeout : kKubernetesTimeout),
         http_(options_.urls, options_.ca_file) {}
   ~KubernetesSource() override {
-    http_.cancel();
-    loop_.stop();
+    thread_.stop([this] { http_.cancel(); });
   }
   KubernetesSource(const KubernetesSource&) = delete;
   KubernetesSource& operator=(const KubernetesSource&) = delete;
 
   Status start(Sink& sink) override {
-    loop_.start([this, &sink] { run(sink); });
+    thread_.start([this, &sink] { run(sink); });
     return {};
   }
   std::string describe() const override {
@@ -51,18 +50,18 @@ class KubernetesSource final : public Source {
  private:
   void run(Sink& sink) {
     Teller teller(sink);
-    while (!loop_.stopping()) {
+    while (!thread_.stopping()) {
       Status went = list(teller);
-      while (went && !version_.empty() && !loop_.stopping()) {
-        loop_.done();
+      while (went && !version_.empty() && !thread_.stopping()) {
+        thread_.done();
         went = watch(teller);
-        loop_.wait(kWatchRest);
+        thread_.wait(kWatchRest);
       }
-      if (loop_.stopping()) return;
+      if (thread_.stopping()) return;
       // Without trouble it was 410: the version is gone, the server is well. So it is for all who watch:
       // spread them.
       if (!went) teller.trouble(went.error());
-      loop_.back_off();
+      thread_.back_off();
     }
   }
 
@@ -131,7 +130,7 @@ class KubernetesSource final : public Source {
     if (!status) return status;
     if (!reply) return std::unexpected(std::move(reply.error()));
     if (reply->status == 410) version_.clear();
-    return reply->status == 200 || reply->status == 410 || loop_.stopping() ? Status{} : unfit(*reply);
+    return reply->status == 200 || reply->status == 410 || thread_.stopping() ? Status{} : unfit(*reply);
   }
 
   bool take(std::string_view line, Teller& teller, Status& status) {
@@ -151,7 +150,7 @@ class KubernetesSource final : public Source {
     }
     version_ = event->version;
     if (event->kind != Kind::bookmark && set_.apply(*std::move(event))) teller.saw(set_.seen());
-    return !loop_.stopping();
+    return !thread_.stopping();
   }
 
   const Options options_;
@@ -162,7 +161,7 @@ class KubernetesSource final : public Source {
   SliceSet set_;
   std::string version_;  // Where the watch goes on; "": list first.
 
-  Loop loop_;  // Last: its thread uses all above.
+  base::RetryThread thread_{kRetryFirst, kRetryMax};  // Last: its thread uses all above.
 };
 
 }  // namespace

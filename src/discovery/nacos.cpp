@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/retry_thread.h"
 #include "discovery/http_ask.h"
-#include "discovery/loop.h"
 
 namespace ringshift::discovery {
 namespace {
@@ -36,14 +36,13 @@ class NacosSource final : public Source {
         timeout_(options_.timeout.count() > 0 ? options_.timeout : kNacosTimeout),
         http_(nacos_roots(options_.urls), options_.ca_file) {}
   ~NacosSource() override {
-    http_.cancel();
-    loop_.stop();
+    thread_.stop([this] { http_.cancel(); });
   }
   NacosSource(const NacosSource&) = delete;
   NacosSource& operator=(const NacosSource&) = delete;
 
   Status start(Sink& sink) override {
-    loop_.start([this, &sink] { run(sink); });
+    thread_.start([this, &sink] { run(sink); });
     return {};
   }
   std::string describe() const override {
@@ -56,17 +55,17 @@ class NacosSource final : public Source {
 
   void run(Sink& sink) {
     Teller teller(sink);
-    while (!loop_.stopping()) {
+    while (!thread_.stopping()) {
       auto seen = look();
-      if (loop_.stopping()) return;
+      if (thread_.stopping()) return;
       if (!seen) {
         teller.trouble(seen.error());
-        loop_.back_off();
+        thread_.back_off();
         continue;
       }
-      loop_.done();
+      thread_.done();
       teller.saw(*std::move(seen));
-      loop_.wait(poll_);
+      thread_.wait(poll_);
     }
   }
 
@@ -139,7 +138,7 @@ class NacosSource final : public Source {
   std::string token_;
   steady_clock::time_point renew_at_{};
 
-  Loop loop_;  // Last: its thread uses all above.
+  base::RetryThread thread_{kRetryFirst, kRetryMax};  // Last: its thread uses all above.
 };
 
 }  // namespace

@@ -16,6 +16,11 @@
 
 namespace ringshift::discovery {
 
+// Waits after a failure, of all sources: a thousand programs must not return to a restarted server in one
+// moment.
+inline constexpr std::chrono::milliseconds kRetryFirst{500};
+inline constexpr std::chrono::milliseconds kRetryMax{15'000};
+
 enum class InstanceState { ready, unhealthy, draining };
 
 // A running process that somebody registered. Equality by all fields; a list is sorted by id and names no id

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/retry_thread.h"
 #include "discovery/instances.h"
-#include "discovery/loop.h"
 
 namespace ringshift::discovery {
 namespace {
@@ -13,7 +13,7 @@ class StaticSource final : public Source {
   explicit StaticSource(Options options) : options_(std::move(options)) {}
 
   Status start(Sink& sink) override {
-    loop_.start([this, &sink] { Teller(sink).saw({options_.instances, {}}); });
+    thread_.start([this, &sink] { Teller(sink).saw({options_.instances, {}}); });
     return {};
   }
   std::string describe() const override {
@@ -23,7 +23,7 @@ class StaticSource final : public Source {
 
  private:
   const Options options_;
-  Loop loop_;
+  base::RetryThread thread_{kRetryFirst, kRetryMax};
 };
 
 }  // namespace

@@ -207,6 +207,8 @@ std::expected<Answer, TransportError> Client::send(const Call& call) {
 
 struct StreamCall::Impl {
   CURLM* multi = nullptr;
+  std::chrono::milliseconds silence{0};  // 0: nobody asks.
+  std::function<bool()> go_on;
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<std::string, std::string>> headers;  // Of the last answer.
 
@@ -237,12 +239,22 @@ void StreamCall::cancel() {
   curl_multi_wakeup(impl_->multi);
 }
 
+void StreamCall::on_silence(std::chrono::milliseconds after, std::function<bool()> go_on) {
+  impl_->silence = after;
+  impl_->go_on = std::move(go_on);
+}
+
 std::expected<int, TransportError> StreamCall::run(const Call& call,
                                                    const std::function<bool(std::string_view)>& on_data,
                                                    bool whole) {
   CURL* curl = curl_easy_init();
   HeaderList headers;
-  Sink sink{nullptr, &on_data};
+  auto heard = std::chrono::steady_clock::now();
+  const std::function<bool(std::string_view)> hear = [&](std::string_view bytes) {
+    heard = std::chrono::steady_clock::now();
+    return on_data(bytes);
+  };
+  Sink sink{nullptr, &hear};
   ErrorText text{};
   prepare(curl, call, headers, sink, text);
   if (whole) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout.count()));
@@ -265,7 +277,14 @@ std::expected<int, TransportError> StreamCall::run(const Call& call,
       code = message->data.result;
       ended = true;
     }
-    if (!ended) curl_multi_poll(impl_->multi, nullptr, 0, kPollMs, nullptr);
+    if (ended) break;
+    if (impl_->go_on && std::chrono::steady_clock::now() - heard >= impl_->silence) {
+      sink.refused = !impl_->go_on();
+      if (sink.refused) break;
+      heard = std::chrono::steady_clock::now();
+    }
+    const auto poll = impl_->go_on ? std::min<std::int64_t>(kPollMs, impl_->silence.count()) : kPollMs;
+    curl_multi_poll(impl_->multi, nullptr, 0, static_cast<int>(poll), nullptr);
   }
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

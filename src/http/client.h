@@ -78,6 +78,9 @@ class StreamCall {
                                                        const std::function<bool(std::string_view)>& on_data,
                                                        bool whole = false);
   void cancel();
+  // When nothing has come for `after`, and each time that long has gone by since, run() asks `go_on` on its
+  // own thread; false ends it as on_data's does. A server that hangs keeps its connections. Before run().
+  void on_silence(std::chrono::milliseconds after, std::function<bool()> go_on);
   // Of the last answer, "" when it had none of that name. The thread of run().
   [[nodiscard]] std::string header(std::string_view name) const;
 

@@ -3,6 +3,7 @@
 
 #include "backend/sync_client.h"
 #include "base/encoding.h"
+#include "base/jitter.h"
 #include "resize/mover_source.h"
 
 namespace ringshift::resize {
@@ -49,7 +50,7 @@ Result<MoverSource::Client> MoverSource::dial(MemberIndex member, std::chrono::m
   return SyncClient::connect(shared_.snapshot->members()[member].address, sync);
 }
 
-// Exponential, with full jitter: many lanes fail at once, and must not come back at once. A source that has
+// Many lanes fail at once, and must not come back at once. A source that has
 // failed too often is given up; a destination is left out until the pass has looked after the others.
 void MoverSource::failed_at(MemberIndex member, const std::string& error) {
   base::Duration wait{};
@@ -60,10 +61,8 @@ void MoverSource::failed_at(MemberIndex member, const std::string& error) {
     trouble.error = fmt::format("member {}: {}", id(member), error);
     if (trouble.failures == 0 || now >= trouble.not_before) {  // Else it is what another lane has counted.
       ++trouble.failures;
-      const auto most =
-          std::min<base::Duration>(kRetryMax, kRetryFirst * (1U << std::min(trouble.failures, 8U)));
       trouble.not_before =
-          now + base::Duration(std::uniform_int_distribution<base::Duration::rep>(0, most.count())(random_));
+          now + base::backoff<base::Duration>(kRetryFirst, kRetryMax, trouble.failures, random_);
     }
     wait = trouble.not_before - now;
     if (member == index_ && trouble.failures >= kTriesMax && !verdict_) {

@@ -542,6 +542,26 @@ TEST_P(CoordinatorTest, FiveHundredWatchers) {
               static_cast<long long>(taken / 1ms));
 }
 
+// One that is stopped keeps its connections, and says nothing more.
+TEST_P(CoordinatorTest, AWatchLeavesAServerThatHangs) {
+  if (GetParam() == Kind::zookeeper) GTEST_SKIP() << "a session has pings of its own";
+  RegistryProcess other(GetParam());
+  coord::Options options{{server.url(), other.url()}, 500ms};
+  options.watch_silence = 500ms;
+  auto both = coord::connect(options).value();
+  auto there = coord::connect({{other.url()}, 20s}).value();
+  ASSERT_TRUE(there->put("/w/k", "there").has_value());
+  ASSERT_TRUE(coordinator->put("/w/k", "here").has_value());
+  Recorder recorder;
+  const auto watch = both->watch("/w/", recorder);
+  ASSERT_TRUE(recorder.wait_for({{"/w/k", "here"}}));
+  std::this_thread::sleep_for(1500ms);
+  EXPECT_EQ(recorder.disconnects, 0) << "silent and well";
+  server.signal(SIGSTOP);
+  EXPECT_TRUE(recorder.wait_for({{"/w/k", "there"}}));
+  server.signal(SIGCONT);
+}
+
 TEST(Connect, RefusesWhatIsNoUrl) {
   for (const std::vector<std::string>& endpoints :
        {std::vector<std::string>{}, {"127.0.0.1:7379"}, {"ftp://127.0.0.1"}, {"http://"}, {"https://"}}) {

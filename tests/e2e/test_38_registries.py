@@ -2,6 +2,7 @@
 they do; the state moves from any registry to any other. The ensembles of three need RINGSHIFT_LONG=1."""
 import json
 import os
+import signal
 import threading
 
 import etcd3gw
@@ -224,4 +225,32 @@ def test_state_moves_from_registry_to_registry(make_cluster, zookeeper, start_en
     four = cluster.write_spec()
     cluster.resize_start(four)
     cluster.assert_placed(four)
+    cluster.assert_filled(written)
+
+
+@long_one
+def test_an_etcd_that_is_cut_off(make_cluster, start_ensemble):
+    """A server that is stopped keeps its connections and says nothing: the watches there must go elsewhere. With two of
+    three stopped there is no leader: traffic goes on, and so do changes when they are back."""
+    ensemble = start_ensemble(Etcd, 3)
+    cluster = start_on(make_cluster, ensemble.url)
+    written = cluster.fill(FILLED)
+    first, second, _ = ensemble.servers  # Programs look at the first one first.
+    os.kill(first.pid, signal.SIGSTOP)
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec(), timeout=180)
+    cluster.assert_filled(written)
+
+    said = {proxy: len(proxy.errors()) for proxy in cluster.proxies}
+    os.kill(second.pid, signal.SIGSTOP)
+    wait_until("the routers notice",
+               lambda: all("registry unreachable" in proxy.errors()[at:] for proxy, at in said.items()), 60)
+    cluster.assert_filled(written)
+    assert cluster.cli("resize", "status", check=None, timeout=60).returncode == FAILED
+    for server in (first, second):
+        os.kill(server.pid, signal.SIGCONT)
+    wait_until("etcd leads again", ensemble.leader, 60, 0.2)
+    wait_until("the registry answers", lambda: cluster.cli("resize", "status", check=None).returncode == 0, 60, 0.5)
+    four = cluster.write_spec(members=[f"cache-{n}" for n in range(1, 5)])
+    cluster.resize_start(four, timeout=180)
     cluster.assert_filled(written)

@@ -4,6 +4,8 @@
 #include <random>
 #include <thread>
 
+#include "base/jitter.h"
+
 namespace ringshift::coord::zookeeper {
 namespace {
 constexpr std::chrono::milliseconds kRoundPauseMax{200};  // Between rounds: full jitter.
@@ -31,8 +33,7 @@ Result<std::unique_ptr<Connection>> Servers::open(std::chrono::milliseconds time
     }
     if (count == 1) break;
     thread_local std::minstd_rand random{std::random_device{}()};
-    std::uniform_int_distribution<std::int64_t> spread(10, kRoundPauseMax.count());
-    std::this_thread::sleep_for(std::chrono::milliseconds(spread(random)));
+    std::this_thread::sleep_for(base::full_jitter(kRoundPauseMax, random));
   } while (Clock::now() < deadline);
   return std::unexpected(std::move(last));
 }

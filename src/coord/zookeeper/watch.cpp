@@ -3,23 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <map>
-#include <mutex>
-#include <random>
 #include <set>
-#include <thread>
 #include <utility>
+
+#include "base/retry_thread.h"
+#include "coord/watch.h"
 
 namespace ringshift::coord::zookeeper {
 namespace {
 
 using std::chrono::milliseconds;
 
-// As for etcd (coord/watch.cpp): full jitter, the first time, too.
-constexpr milliseconds kPauseFirst{1000};
-constexpr milliseconds kPauseMax{5000};
 constexpr std::chrono::seconds kWatchSession{10};
 
 class ZooKeeperWatch final : public Watch {
@@ -31,31 +26,24 @@ class ZooKeeperWatch final : public Watch {
         layout_(servers_->layout()),
         timeout_(timeout),
         prefix_(std::move(prefix)),
-        watcher_(watcher),
-        random_(std::random_device{}()) {
-    thread_ = std::thread([this] { run(); });
+        watcher_(watcher) {
+    thread_.start([this] { run(); });
   }
   ~ZooKeeperWatch() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    canceller_.fire();
-    thread_.join();
+    thread_.stop([this] { canceller_.fire(); });
   }
   ZooKeeperWatch(const ZooKeeperWatch&) = delete;
   ZooKeeperWatch& operator=(const ZooKeeperWatch&) = delete;
 
  private:
   void run() {
-    while (!stopping()) {
+    while (!thread_.stopping()) {
       const Status ended = follow();
       if (connection_ != nullptr) connection_->close_session();
       connection_.reset();
-      if (stopping()) return;
+      if (thread_.stopping()) return;
       watcher_.on_disconnected(ended.error());
-      pause();
+      thread_.back_off();
     }
   }
 
@@ -71,7 +59,7 @@ class ZooKeeperWatch final : public Watch {
     if (Status added = add_watches({place->directory}, place->stem.empty()); !added) return added;
     if (Status listed = list_again(*place); !listed) return listed;
     if (Status told = take_news(*place); !told) return told;  // wait() tells of later ones only.
-    attempt_ = 0;
+    thread_.done();
     const milliseconds silence = connection_->timeout() / 3;
     Clock::time_point pinged_at = Clock::now();
     while (true) {
@@ -215,19 +203,6 @@ class ZooKeeperWatch final : public Watch {
 
   [[nodiscard]] Deadline deadline() const { return Clock::now() + timeout_; }
 
-  void pause() {
-    const milliseconds limit = std::min(kPauseMax, kPauseFirst * (1 << std::min(attempt_, 10)));
-    ++attempt_;
-    std::uniform_int_distribution<milliseconds::rep> spread(0, limit.count());
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, milliseconds(spread(random_)), [this] { return stopping_; });
-  }
-
-  bool stopping() {
-    const std::lock_guard lock(mutex_);
-    return stopping_;
-  }
-
   const std::shared_ptr<Servers> servers_;
   const std::shared_ptr<Identity> identity_;
   const Layout layout_;
@@ -242,13 +217,8 @@ class ZooKeeperWatch final : public Watch {
   std::map<std::string, Revision> known_;  // What the watcher was told.
   std::uint64_t cluster_id_ = 0;
   std::int64_t root_czxid_ = 0;
-  int attempt_ = 0;
-  std::mt19937_64 random_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;  // Guarded by mutex_.
-  std::thread thread_;     // Last: it uses all above.
+  base::RetryThread thread_{kWatchRetryFirst, kWatchRetryMax};  // Last: it uses all above.
 };
 
 }  // namespace
