@@ -85,7 +85,7 @@ class Router:
         return answer
 
     async def run(self, until):
-        await asyncio.sleep(random.random() * 3)
+        await asyncio.sleep(random.random())  # Not all at once.
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         beat = 0
         while time.monotonic() < until:
@@ -190,7 +190,7 @@ def main():
         try:
             port = int(registry.stdout.readline().rsplit(":", 1)[1].split()[0].strip("/"))
             ours, theirs = multiprocessing.Pipe()
-            until = time.monotonic() + options.settle * 2 + options.writes * 2 + options.watchers / 1000 + 5
+            until = time.monotonic() + options.settle * 2 + options.writes * 2 + options.watchers / 1000 + 3
             routers = multiprocessing.Process(target=routers_process, args=(port, options.routers, until, theirs))
             routers.start()
             seen = asyncio.run(watch_and_write(port, options, registry.pid))

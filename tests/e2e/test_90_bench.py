@@ -148,3 +148,13 @@ Summary:
         0.900     0.096     0.801     1.500     2.500     9.000
 """)
     assert (run.rate, run.p50_ms, run.p99_ms, run.p999_ms) == (12345.6, 0.8, 2.5, 8.0)
+
+
+def test_the_registrys_bench_measures(tmp_path):
+    out = tmp_path / "registry.json"
+    done = subprocess.run(["/usr/bin/python3", BENCH.parent / "registry" / "run.py", "--routers", "3", "--watchers", "20",
+                           "--writes", "2", "--settle", "0.3", "--json", out], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "RINGSHIFT_BIN": str(RINGSHIFT)})
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(out.read_text())
+    assert seen["write_to_event"]["last_ms"] > 0 and seen["router_report"]["puts"] >= 3, seen

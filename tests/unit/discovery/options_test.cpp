@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <sstream>
+
 #include "discovery/instances.h"
 #include "discovery/pace.h"
 #include "tests/unit/discovery/collect.h"
+#include "topology/discovery.h"
 
 namespace ringshift::discovery {
 namespace {
@@ -162,6 +167,22 @@ TEST(Pace, TwoAtOnceThenSlowerUntilSomethingChanges) {
   EXPECT_LE(all, base::Duration(Pace::kSlowest) * 2);
   pace.after(false, true);
   EXPECT_LE(pace.before(now + Pace::kFastest * 3), base::Duration(Pace::kFastest));
+}
+
+// The spec refuses by its own list what a source could not read: the two must name the same.
+TEST(Options, TheSpecKnowsTheSameKindsAndFields) {
+  EXPECT_TRUE(std::ranges::equal(kKinds, topology::kSourceKinds));
+  for (const std::string_view kind : kKinds) {
+    std::set<std::string> here;
+    for (const FieldInfo& field : field_table()) {
+      std::istringstream kinds{std::string(field.kinds)};
+      for (std::string word; kinds >> word;) {
+        if (word == kind) here.emplace(field.name);
+      }
+    }
+    const auto there = topology::source_fields(kind);
+    EXPECT_EQ(here, std::set<std::string>(there.begin(), there.end())) << kind;
+  }
 }
 
 }  // namespace
