@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -206,10 +207,14 @@ void RouterLink::on_resync(const Range& state) {
   for (const KeyValue& kv : state.kvs) {
     if (kv.key == keys_.topology()) static_cast<void>(accept(kv, state.cluster_id));
   }
+  const std::lock_guard lock(mutex_);
+  look_due_ = true;
 }
 
 void RouterLink::on_disconnected(const Error& why) {
   base::log(LogLevel::warning, "registry unreachable, serving on with the last topology: {}", why.message);
+  const std::lock_guard lock(mutex_);
+  look_due_ = true;  // By the next report that succeeds.
 }
 
 // Whether that is the registry whose topologies we obey: the first one that we hear of, or the file's.
@@ -230,16 +235,33 @@ Status RouterLink::check_registry(std::optional<std::uint64_t> cluster_id) {
   return fail(ErrorKind::stale, "the registry was rebuilt or restored");
 }
 
-// Whether what the registry says may follow what we began with.
-Status RouterLink::check_against_disk(const KeyValue& kv, Version version, const Snapshot& ours) {
-  if (version < ours.version) {
-    base::log(LogLevel::error,
-              "the registry's topology {} is older than the {} of {}: it was restored from an old copy; not "
-              "obeyed: check it, remove the file and restart this router",
-              topology::to_string(version), topology::to_string(ours.version), cache_->file());
-    return fail(ErrorKind::stale, "the registry's topology is older than the one on disk");
-  }
-  return version == ours.version ? check_same(kv, ours) : Status{};
+// Nothing more of this registry is obeyed until it has again what we know: what it says next may bear the
+// number of something else, whatever that is.
+Status RouterLink::distrust(std::string_view what, const std::string& told) {
+  const std::lock_guard lock(mutex_);
+  heard_ = false;  // What we applied means nothing to its controller.
+  refused_ = true;
+  if (!std::exchange(distrusted_, true))
+    base::log_fields(LogLevel::error, {{"key", keys_.topology()}, {"refused", true}}, "{}", told);
+  return fail(ErrorKind::stale, std::string(what));
+}
+
+std::string RouterLink::way_out() const {
+  return from_disk_ ? fmt::format("check which is right, remove {} and restart this router", cache_->file())
+                    : std::string("check which is right, then restart this router");
+}
+
+// `kv`: the topology in a range that was asked for when we had `known` already; null: it has none. A registry
+// that has less than it gave us had its file replaced by an older one.
+Status RouterLink::check_set_back(const KeyValue* kv, const Snapshot& known) {
+  const Version version{kRegistryEpoch, kv != nullptr ? static_cast<std::uint64_t>(kv->mod_revision) : 0};
+  if (version >= known.version) return {};
+  return distrust(
+      "the registry was set back to an older state",
+      fmt::format("the registry has {}, and we know {}{}: it was set back to an older state without "
+                  "'ringshift registry restore'; its topology is not obeyed: {}",
+                  kv != nullptr ? "topology " + topology::to_string(version) : "no topology",
+                  topology::to_string(known.version), from_disk_ ? " of " + cache_->file() : "", way_out()));
 }
 
 // A version has one content: what we have of it must be what the registry says. Two come from a registry
@@ -255,23 +277,31 @@ Status RouterLink::check_same(const KeyValue& kv, const Snapshot& ours) {
     seen_ = {kv.mod_revision, kv.value};
     return {};
   }
-  base::log_fields(
-      LogLevel::error, {{"key", keys_.topology()}, {"refused", true}},
-      "topology {} of the registry is not the one that we have, {} (digest {}): two registries go "
-      "on from one copy, or somebody wrote it by hand; refused: check which is right, {}restart "
-      "this router",
-      topology::to_string(ours.version),
-      from_disk_ ? "of " + cache_->file() : std::string("which it gave before"), ours.digest,
-      from_disk_ ? "remove the file and " : "");
-  return fail(ErrorKind::stale, "one version of the topology has two contents");
+  return distrust(
+      "one version of the topology has two contents",
+      fmt::format(
+          "topology {} of the registry is not the one that we have, {} (digest {}): two registries go "
+          "on from one copy, or somebody wrote it by hand; refused: {}",
+          topology::to_string(ours.version),
+          from_disk_ ? "of " + cache_->file() : std::string("which it gave before"), ours.digest, way_out()));
 }
 
+// Whether what the registry says may follow what we have, if anything.
 Status RouterLink::judge(const KeyValue& kv, std::optional<std::uint64_t> cluster_id,
                          const SnapshotPtr& last) {
   if (Status ours = check_registry(cluster_id); !ours) return ours;
+  if (last == nullptr) return {};
   const Version version{kRegistryEpoch, static_cast<std::uint64_t>(kv.mod_revision)};
-  if (from_disk_) return check_against_disk(kv, version, *last);
-  return last != nullptr && version == last->version ? check_same(kv, *last) : Status{};
+  const bool same = version == last->version;
+  if (same) {
+    if (Status one = check_same(kv, *last); !one) return one;
+  } else if (from_disk_) {
+    if (Status newer = check_set_back(&kv, *last); !newer) return newer;
+  }
+  const std::lock_guard lock(mutex_);
+  if (distrusted_ && !same) return fail(ErrorKind::stale, "the registry has not what it had");
+  distrusted_ = false;
+  return {};
 }
 
 // Compiles and publishes. An unusable topology is refused loudly and the last good one stays.
@@ -319,14 +349,18 @@ Status RouterLink::accept(const KeyValue& kv, std::optional<std::uint64_t> clust
 }
 
 Result<bool> RouterLink::read_topology() {
+  const SnapshotPtr known = holder_ == nullptr ? nullptr : holder_->load();
   const Result<Range> range = coordinator_.list(keys_.topology());
   if (!range) return std::unexpected(range.error());
-  for (const KeyValue& kv : range->kvs) {
-    if (kv.key != keys_.topology()) continue;
-    if (Status accepted = accept(kv, range->cluster_id); !accepted) return std::unexpected(accepted.error());
-    return true;
+  const auto found = std::ranges::find(range->kvs, keys_.topology(), &KeyValue::key);
+  const KeyValue* kv = found == range->kvs.end() ? nullptr : &*found;
+  if (kv != nullptr) {
+    if (Status accepted = accept(*kv, range->cluster_id); !accepted) return std::unexpected(accepted.error());
   }
-  return false;
+  if (known != nullptr) {
+    if (Status kept = check_set_back(kv, *known); !kept) return std::unexpected(kept.error());
+  }
+  return kv != nullptr;
 }
 
 // A lost lease is granted again, for ever; the record is put by the next report.
@@ -388,6 +422,7 @@ void RouterLink::work() {
       const bool told = report(lock);
       next_report = std::chrono::steady_clock::now() + (told ? options_.report_interval : until_retry());
       if (!told) answer_confirmations(lock);
+      if (told && std::exchange(look_due_, false)) look(lock);
     }
     if (!confirmations_.empty()) answer_confirmations(lock);
     if (keep_due_) keep_on_disk(lock);
@@ -409,6 +444,14 @@ bool RouterLink::report(std::unique_lock<std::mutex>& lock) {
     base::log(LogLevel::warning, "could not report to the registry: {}", alive.error().message);
   }
   return alive.has_value();
+}
+
+// What a watch that goes on where it ended does not see: that the registry is not where it was.
+void RouterLink::look(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const Result<bool> read = read_topology();
+  lock.lock();
+  if (!read && read.error().kind == ErrorKind::retryable) look_due_ = true;
 }
 
 void RouterLink::answer_confirmations(std::unique_lock<std::mutex>& lock) {

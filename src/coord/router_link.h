@@ -71,7 +71,7 @@ class RouterLink final : private Watcher {
     bool from_disk = false;           // The registry has not answered in this life.
     double registry_age_seconds = 0;  // Since it last answered, to us or to who wrote the file.
     bool refused = false;  // What it said last is not obeyed: it is another one, older than what we
-                           // know, or has two contents for one version.
+                           // know, was set back, or has two contents for one version.
   };
   [[nodiscard]] Standing standing() const noexcept;
   // The members' processes that the file names, when we began by a file of before the first resize; they may
@@ -95,8 +95,10 @@ class RouterLink final : private Watcher {
   // `cluster_id`: of the range that it is from; nullopt: an event.
   Status accept(const KeyValue& topology, std::optional<std::uint64_t> cluster_id);
   Status check_registry(std::optional<std::uint64_t> cluster_id);
-  Status check_against_disk(const KeyValue& kv, topology::Version version, const topology::Snapshot& ours);
   Status check_same(const KeyValue& kv, const topology::Snapshot& ours);
+  Status check_set_back(const KeyValue* kv, const topology::Snapshot& known);
+  Status distrust(std::string_view what, const std::string& told);
+  [[nodiscard]] std::string way_out() const;
   Status judge(const KeyValue& topology, std::optional<std::uint64_t> cluster_id, const SnapshotPtr& last);
   Status begin_from_disk();
   void registry_answered();
@@ -104,6 +106,7 @@ class RouterLink final : private Watcher {
   Result<bool> read_topology();  // Whether there is one.
   void work();
   void answer_confirmations(std::unique_lock<std::mutex>& lock);
+  void look(std::unique_lock<std::mutex>& lock);
   bool report(std::unique_lock<std::mutex>& lock);
   Status ensure_lease();
   Status put_record(const RouterRecord& record);
@@ -128,6 +131,8 @@ class RouterLink final : private Watcher {
   std::uint64_t cluster_id_ = 0;  // Of the registry that we follow; another one is not obeyed.
   bool heard_ = false;            // The registry that we follow has answered, and no other one since.
   bool keep_due_ = false;         // The file shall say what is in force.
+  bool distrusted_ = false;       // The registry has less than we know, or something else instead.
+  bool look_due_ = false;         // It was away: whether it was set back meanwhile only a look tells.
   Processes vouched_;
 
   std::pair<Revision, std::string> seen_;  // The last topology that we judged, as it came.

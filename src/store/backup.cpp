@@ -53,7 +53,7 @@ void remove_with_journal(const std::string& path) {
 // What is at `path` goes to a name of its own. Nothing is removed: whoever restored the wrong file goes back.
 Result<std::string> move_aside(const std::string& path) {
   try {
-    const Database in_use(path);  // Takes the lock, and writes its journal into it.
+    const Database in_use(path, FileUse::backup);  // Takes the lock, and writes its journal into it.
   } catch (const Failure& failure) {
     if (failure.error.kind == ErrorKind::retryable) return std::unexpected(failure.error);
     // It is corrupt, or no registry: that is why one restores.
@@ -74,7 +74,10 @@ Result<std::string> move_aside(const std::string& path) {
 
 Status Store::backup(const std::string& file) {
   if (const Status made = make_private(file); !made) return made;
-  const Status done = guarded([&] { db_->statement("VACUUM INTO ?1").bind_text(1, file).run(); });
+  const Status done = guarded([&] {
+    db_->statement("VACUUM INTO ?1").bind_text(1, file).run();
+    Database(file, FileUse::backup).mark(FileUse::backup);
+  });
   if (!done) unlink(file.c_str());
   return done;
 }
@@ -87,6 +90,7 @@ Result<std::uint64_t> Store::begin_new_epoch() {
     const std::uint64_t old = cluster_id_;
     while (cluster_id_ == old) cluster_id_ = random_cluster_id();
     db_->statement("UPDATE meta SET cluster_id=?1").bind(1, static_cast<std::int64_t>(cluster_id_)).run();
+    db_->mark(FileUse::registry);
     return cluster_id_;
   });
 }
@@ -121,7 +125,7 @@ Result<Restored> restore(const std::string& from, const std::string& to, bool fo
   }
   Restored restored;
   {
-    auto store = Store::open({temporary, 0, nullptr});  // Checks the file from end to end.
+    auto store = Store::open({temporary, 0, nullptr, true});  // Checks the file from end to end.
     Result<std::uint64_t> epoch =
         store ? (*store)->begin_new_epoch() : Result<std::uint64_t>(std::unexpected(store.error()));
     if (!epoch) {
@@ -152,7 +156,7 @@ Status check_file(const std::string& path) {
     return fail(ErrorKind::invalid, fmt::format("{}: there is no database", path));
   }
   try {
-    const Database whole(path);
+    const Database whole(path, FileUse::backup);
     return {};
   } catch (Failure& failure) {
     return std::unexpected(std::move(failure.error));

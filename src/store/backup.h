@@ -20,7 +20,7 @@ struct Restored {
 // `force`: although `to` exists. Blocks for as long as reading and writing the whole file takes.
 [[nodiscard]] Result<Restored> restore(const std::string& from, const std::string& to, bool force);
 
-// Opens the file as a registry would, and checks it from end to end.
+// Opens the file, a registry's or a backup, and checks it from end to end.
 [[nodiscard]] Status check_file(const std::string& path);
 
 }  // namespace ringshift::store

@@ -9,7 +9,8 @@ namespace ringshift::store {
 namespace {
 
 constexpr int kApplicationId =
-    0x52534846;  // "RSHF", in the file's header: a registry, not some other database.
+    0x52534846;                        // "RSHF", in the file's header: a registry, not some other database.
+constexpr int kBackupId = 0x52534842;  // "RSHB": the same, as a backup.
 constexpr int kSchemaVersion = 1;
 constexpr int kBusyTimeoutMs = 1000;  // A predecessor that is just ending gets this long.
 
@@ -96,10 +97,10 @@ std::string Statement::blob(int column) const {
   return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
 }
 
-Database::Database(std::string path) : path_(std::move(path)) {
+Database::Database(std::string path, FileUse use) : path_(std::move(path)) {
   try {
     open_file();
-    check_file();
+    check_file(use);
   } catch (...) {  // The destructor does not run for a half-made object.
     for (const auto& [sql, stmt] : statements_) sqlite3_finalize(stmt);
     sqlite3_close_v2(db_);
@@ -133,15 +134,27 @@ void Database::open_file() {
   exec("BEGIN IMMEDIATE; COMMIT");  // Takes the lock now, and shows that the file can be written.
 }
 
-void Database::check_file() {
+void Database::mark(FileUse use) {
+  const int id = use == FileUse::backup ? kBackupId : kApplicationId;
+  exec(fmt::format("PRAGMA application_id={}", id).c_str());
+}
+
+void Database::check_file(FileUse use) {
   const std::int64_t application = integer("PRAGMA application_id");
   const std::int64_t tables = integer("SELECT count(*) FROM sqlite_schema");
   if (tables == 0) {
-    exec(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchemaVersion)
-             .c_str());
+    mark(use);
+    exec(fmt::format("PRAGMA user_version={}", kSchemaVersion).c_str());
     return;
   }
-  if (application != kApplicationId) {
+  if (application == kBackupId && use == FileUse::registry) {
+    throw Failure{{ErrorKind::invalid,
+                   fmt::format("{} is a backup, and the registry has gone on since: put it in place by "
+                               "'ringshift registry restore BACKUP --data FILE', which makes it another "
+                               "registry; or move it away",
+                               path_)}};
+  }
+  if (application != kApplicationId && application != kBackupId) {
     throw Failure{
         {ErrorKind::invalid, fmt::format("{} is an SQLite database of another program (application id {}): "
                                          "name another file with --data",

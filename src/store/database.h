@@ -45,14 +45,20 @@ class Statement {
   sqlite3_stmt* stmt_;
 };
 
+// What a file is for, as its header says: a registry's own, or a backup that no registry may begin from as it
+// is.
+enum class FileUse { registry, backup };
+
 class Database {
  public:
-  // Opens or creates `path`, takes the file for this process alone, and checks it from end to end.
-  explicit Database(std::string path);
+  // Opens or creates `path`, takes the file for this process alone, and checks it from end to end. A backup
+  // is opened for FileUse::backup alone, a registry's file for both.
+  explicit Database(std::string path, FileUse use = FileUse::registry);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
+  void mark(FileUse use);  // In the file's header.
   void exec(const char* sql);
   // `sql` must be a literal: statements are kept by its address.
   [[nodiscard]] Statement statement(const char* sql);
@@ -64,7 +70,7 @@ class Database {
 
  private:
   void open_file();
-  void check_file();
+  void check_file(FileUse use);
 
   std::string path_;
   sqlite3* db_ = nullptr;

@@ -48,7 +48,7 @@ Result<std::unique_ptr<Store>> Store::open(Options options) {
     return fail(ErrorKind::invalid, "the registry needs a database file: name one with --data FILE.db");
   }
   try {
-    auto db = std::make_unique<Database>(options.path);
+    auto db = std::make_unique<Database>(options.path, options.backup ? FileUse::backup : FileUse::registry);
     std::unique_ptr<Store> store(new Store(std::move(options), std::move(db)));
     store->create_or_load();
     return store;

@@ -35,6 +35,7 @@ struct Options {
   // Revisions kept for watches; older ones are compacted away as new ones come. 0: kept until compact().
   std::int64_t retain_revisions = 20'000;
   const base::Clock* clock = nullptr;  // Null: the steady clock. Must outlive the store.
+  bool backup = false;                 // The file may be a backup; begin_new_epoch() makes it a registry's.
 };
 
 inline constexpr std::size_t kMaxTxnOps = 128;
@@ -103,6 +104,8 @@ class Store {
   [[nodiscard]] Status trim_audit(std::int64_t rows, std::int64_t oldest);
 
   // A whole, compact copy as of now, for its owner alone; `file` is replaced. Holds up everybody meanwhile.
+  // The copy says in its header that it is one: a registry does not start from it, but from what restore()
+  // (store/backup.h) makes of it.
   [[nodiscard]] Status backup(const std::string& file);
   // Ends all leases and takes a new cluster id, which is returned: for a restored file (store/backup.h).
   [[nodiscard]] Result<std::uint64_t> begin_new_epoch();

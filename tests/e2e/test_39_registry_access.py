@@ -127,6 +127,8 @@ def test_growth_backup_and_restore_with_no_more_rights_than_needed(guarded):
     assert "in use" in done.stderr, done.stderr
     cluster.registry.expected_dead = True
     assert cluster.registry.end() == 0
+    done = run("registry", "--data", backup, "--listen", "127.0.0.1:0", check=FAILED)
+    assert "is a backup" in done.stderr and "ringshift registry restore" in done.stderr, done.stderr
     restored = run_json("registry", "restore", backup, "--data", cluster._registry_data, "--force")
     assert Path(restored["moved_aside"]).exists()
     # On the port that it had: routers and the controller look there.

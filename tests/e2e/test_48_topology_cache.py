@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import sqlite3
+import time
 import urllib.request
 
 import pytest
@@ -200,3 +201,52 @@ def test_one_version_with_two_contents_is_refused(make_cluster):
     wait_until("the router refuses it", lambda: served() >= 0 and info(client)["registry_refused"] == 1, 60)
     assert "two registries go on from one copy" in cluster.proxies[0].errors()
     assert served() > 2, "the other members serve on"
+
+
+def test_a_registry_that_was_set_back_is_not_obeyed(make_cluster):
+    """Its file is replaced by an older copy of itself, which goes on: the same cluster id, other topologies to come."""
+    cluster = make_cluster(members=3, proxies=1)
+    cluster.start()
+    client = cluster.client()
+    written = cluster.fill(200)
+
+    def version():
+        return topology_version(cluster.client())
+
+    def replaced_by(source):
+        """With the registry away, keeping what was there."""
+        cluster.registry.expected_dead = True
+        assert cluster.registry.end() == 0
+        kept = cluster.directory / f"kept-{time.monotonic_ns()}.db"
+        shutil.copy(cluster._registry_data, kept)
+        if source:
+            shutil.copy(source, cluster._registry_data)
+        cluster.registry.start()
+        cluster.registry.wait_ready()
+        return kept
+
+    def limit(keys_per_second):
+        spec = cluster.write_spec(limits={"move_keys_per_second": keys_per_second})
+        cluster.cli("topology", "apply", spec, check=0)
+
+    old = replaced_by(None)
+    before = version()
+    limit(1111)
+    wait_until("the router has the new limits", lambda: version() != before)
+    told = version()
+    new = replaced_by(old)
+    limit(2222)  # With the old one: a version that the router has as something else, or will have.
+    wait_until("the router says so", lambda: info(client)["registry_refused"] == 1, 30)
+    said = cluster.proxies[0].errors()
+    assert "set back to an older state" in said or "two registries go on from one copy" in said, said
+    for number in range(3):
+        limit(3000 + number)
+    assert version() == told, "whatever it says next is not obeyed"
+    cluster.assert_filled(written)
+
+    # The mistake is undone: the file is back.
+    replaced_by(new)
+    wait_until("the router obeys again", lambda: info(client)["registry_refused"] == 0, 30)
+    limit(4444)
+    wait_until("it has what came then", lambda: version() != told)
+    cluster.assert_filled(written)

@@ -56,6 +56,9 @@ TEST_F(BackupTest, ACopyOfAStoreInUseIsWholeAndPrivate) {
   ASSERT_EQ(stat(copy.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600U);
   ASSERT_TRUE(check_file(copy).has_value());
+  const auto as_it_is = Store::open({copy, 0, nullptr});
+  ASSERT_FALSE(as_it_is.has_value()) << "it would go on under the cluster id of one that has gone on";
+  EXPECT_THAT(as_it_is.error().message, HasSubstr("ringshift registry restore"));
 
   // It is in use: it cannot be replaced, even by force.
   const auto in_use = restore(copy, path, true);
