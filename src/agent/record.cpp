@@ -18,22 +18,13 @@ std::string_view name(State state) noexcept {
 }
 
 std::string to_json(const Record& record) {
-  const Health& health = record.health;
-  nlohmann::json figures = {{"used_memory", health.used_memory},
-                            {"max_memory", health.max_memory},
-                            {"clients", health.clients},
-                            {"ops_per_second", health.ops_per_second},
-                            {"loading", health.loading}};
-  if (!health.role.empty()) figures["role"] = health.role;
-  if (!health.version.empty()) figures["version"] = health.version;
-  if (!health.reason.empty()) figures["reason"] = health.reason.substr(0, kMaxReasonBytes);
-  const nlohmann::json out = {{"id", record.id},
-                              {"address", record.address},
-                              {"protocol", record.protocol},
-                              {"state", name(record.state)},
-                              {"started_at", record.started_at},
-                              {"labels", record.labels},
-                              {"health", std::move(figures)}};
+  nlohmann::json out = {{"id", record.id},
+                        {"address", record.address},
+                        {"protocol", record.protocol},
+                        {"state", name(record.state)},
+                        {"started_at", record.started_at},
+                        {"labels", record.labels}};
+  if (!record.reason.empty()) out["reason"] = record.reason.substr(0, kMaxReasonBytes);
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -1,6 +1,7 @@
-// What an agent says of its instance: the value of `instances/<id>`. Where it is and how it does, and what
-// the operator called it by --label; never a weight or a zone, which are the cluster's to give, and nothing
-// secret. Pure.
+// What an agent says of its instance: the value of `instances/<id>`. Where it is, whether it can serve, and
+// what the operator called it by --label: as much as everybody needs who may read the registry, and written
+// only when it changes. Never a weight or a zone, which are the cluster's to give. The server's figures are
+// at the agent's admin port. Pure.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,7 +12,7 @@ namespace ringshift::agent {
 
 inline constexpr std::size_t kMaxLabels = 32;
 inline constexpr std::size_t kMaxLabelBytes = 256;   // Name and value, each.
-inline constexpr std::size_t kMaxReasonBytes = 200;  // Of Health::reason, in the record.
+inline constexpr std::size_t kMaxReasonBytes = 200;  // Of the reason, in the record.
 
 enum class State { ready, unhealthy, draining };
 [[nodiscard]] std::string_view name(State state) noexcept;
@@ -23,7 +24,6 @@ struct Health {
   std::string version, role;
   bool loading = false;
   std::uint64_t used_memory = 0, max_memory = 0, clients = 0, ops_per_second = 0;
-  // For a drain; not in the record.
   std::uint64_t commands = 0;            // Stands still when nobody but us asks.
   std::uint64_t router_connections = 0;  // Named rs:..., where the server lists them.
 };
@@ -33,7 +33,7 @@ struct Record {
   State state = State::unhealthy;
   std::int64_t started_at = 0;  // Unix seconds: of the agent.
   std::map<std::string, std::string> labels;
-  Health health;
+  std::string reason;  // Why it is unhealthy.
 };
 [[nodiscard]] std::string to_json(const Record& record);
 

@@ -9,10 +9,12 @@
 #include <memory>
 #include <mutex>
 
+#include "agent/figures.h"
 #include "agent/notify.h"
 #include "agent/probe.h"
 #include "agent/record.h"
 #include "agent/registrar.h"
+#include "cli/admin_flags.h"
 #include "cli/cli.h"
 #include "cli/log_flags.h"
 #include "cli/registry_flags.h"
@@ -34,6 +36,7 @@ constexpr milliseconds kDrainLook{500};  // Looks are at most so far apart while
 struct Flags {
   RegistryFlags registry;
   MemberFlags members;
+  AdminFlags admin;
   LogFlags log;
   std::string id, address, probe_address, protocol = "redis";
   std::vector<std::string> labels;
@@ -99,6 +102,19 @@ class Agent {
         });
   }
 
+  // `listener` must go before this; null: nothing.
+  void show(admin::Listener* listener) {
+    if (listener == nullptr) return;
+    listener->collect([this](telemetry::Exposition& page) {
+      const std::lock_guard lock(mutex_);
+      agent::collect(page, record_, health_, registrar_->registered());
+    });
+    listener->ready_if([this]() -> Status {
+      if (registrar_->registered()) return {};
+      return fail(ErrorKind::retryable, "not registered: the registry does not take the record yet");
+    });
+  }
+
   // Until SIGTERM or SIGINT.
   void serve(const Signals& signals, backend::MemberAccess* access) {
     const Clock::time_point began = Clock::now();
@@ -161,7 +177,8 @@ class Agent {
       const std::lock_guard lock(mutex_);
       news = record_.state != state;
       record_.state = state;
-      record_.health = health;
+      record_.reason = state == agent::State::unhealthy ? health.reason : "";
+      health_ = health;
     }
     if (news) {
       base::log_fields(base::LogLevel::info, {{"instance", flags_.id}, {"state", agent::name(state)}},
@@ -194,7 +211,8 @@ class Agent {
   agent::Judge judge_;
   bool draining_ = false, ready_told_ = false;
   std::mutex mutex_;
-  agent::Record record_;                         // Guarded by mutex_.
+  agent::Record record_;  // Guarded by mutex_, as is the next.
+  agent::Health health_;
   std::unique_ptr<agent::Registrar> registrar_;  // Last: its thread reads the record.
 };
 
@@ -219,6 +237,11 @@ int run_agent(Flags& flags) {
     return kFailed;
   }
   const Signals signals{SIGTERM, SIGINT, SIGHUP};  // Before any thread.
+  auto admin = flags.admin.open();
+  if (!admin) {
+    report(admin.error().message);
+    return kFailed;
+  }
   const auto coordinator = flags.registry.connect();
   if (!coordinator) {
     report(coordinator.error().message);
@@ -229,8 +252,11 @@ int run_agent(Flags& flags) {
   Agent agent(flags, **coordinator,
               flags.protocol == "redis" ? agent::make_redis_probe(probe) : agent::make_memcached_probe(probe),
               *labels);
+  agent.show(admin->get());
+  announce_admin(admin->get());
   agent.serve(signals, access->get());
   agent.drain(signals);
+  admin->reset();  // Before what it shows.
   return kDone;
 }
 
@@ -280,6 +306,7 @@ void add_agent(CLI::App& app) {
       ->check(CLI::Range(0, 86400000))
       ->capture_default_str();
   flags->members.add_to(*command);
+  flags->admin.add_to(*command, "none");
   flags->log.add_to(*command);
   command->footer(
       "Examples:\n"

@@ -12,6 +12,7 @@ import redis
 
 from harness.cluster import BAD_USAGE, RINGSHIFT, run
 from harness.process import Process, free_port, wait_until
+from test_71_admin_port import PORT, ask, metrics, value
 
 # Short, so that the tests are.
 QUICK = ["--lease-seconds", 2, "--probe-interval-ms", 100, "--probe-timeout-ms", 500, "--rise", 2, "--fall", 2]
@@ -75,7 +76,7 @@ def test_an_agent_tells_how_its_server_does(agents):
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(str(notify))
     manager.settimeout(20)
-    agent = agents.start(member, "--label", "rack=r7", "--label", "weight=100", env={"NOTIFY_SOCKET": str(notify)})
+    agent = agents.start(member, "--label", "rack=r7", "--label", "weight=100", *PORT, env={"NOTIFY_SOCKET": str(notify)})
     said = []
     while not any("READY=1" in line for line in said):  # The first attempt to register waits a random time.
         assert len(said) < 200, said
@@ -83,15 +84,19 @@ def test_an_agent_tells_how_its_server_does(agents):
     record = agents.wait_state("cache-1", "ready")
     assert record["address"] == member.address and record["protocol"] == "redis"
     assert record["labels"] == {"rack": "r7", "weight": "100"}
-    assert record["health"]["role"] == "master" and record["health"]["used_memory"] > 0
-    assert not {"weight", "zone"} & set(record)
+    assert set(record) == {"id", "address", "protocol", "state", "started_at", "labels"}, "no more than everybody needs"
+    figures = metrics(agent.admin_url())
+    assert value(figures, "ringshift_agent_server_used_memory_bytes", instance_id="cache-1") > 0
+    assert value(figures, "ringshift_agent_state", state="ready") == 1
+    assert ask(agent.admin_url() + "/readyz")[0] == 200
     member.process.pause()
     record = agents.wait_state("cache-1", "unhealthy")
-    assert record["health"]["reason"], record
+    assert record["reason"], record
+    wait_until("its figures say so", lambda: value(metrics(agent.admin_url()), "ringshift_agent_server_up") == 0)
     member.process.resume()
     agents.wait_state("cache-1", "ready")
     member.client.replicaof("127.0.0.1", free_port())
-    assert "slave" in agents.wait_state("cache-1", "unhealthy")["health"]["reason"]
+    assert "slave" in agents.wait_state("cache-1", "unhealthy")["reason"]
     member.client.replicaof("NO", "ONE")
     agents.wait_state("cache-1", "ready")
     # Nobody uses it: it is drained at once, and gone from the registry.
@@ -107,7 +112,7 @@ def test_a_wrong_target_is_never_ready(agents):
     agents.start(None, instance="absent", address=f"127.0.0.1:{free_port()}")
     agents.start(None, "--protocol", "memcached", instance="mixed", address=agents.cluster.members[0].address)
     for instance in ("wrong", "absent", "mixed"):
-        assert agents.wait_state(instance, "unhealthy")["health"]["reason"]
+        assert agents.wait_state(instance, "unhealthy")["reason"]
     for bad in (["--id", "a/b", "--address", "h:1"], ["--id", "a", "--address", "h"],
                 ["--id", "a", "--address", "h:1", "--label", "x"]):
         assert run("agent", "--cluster", "cache", *bad).returncode == BAD_USAGE

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import ROOT
+from harness.cluster import RINGSHIFT, ROOT
 from harness.process import Process, free_port, wait_until
 from test_46_tls import ca, tls_flags  # pylint: disable=unused-import
 from test_71_admin_port import PORT, ask, metrics, start_serve, value
@@ -37,7 +37,13 @@ def test_every_metric_is_described_and_shown(make_cluster, ca):
     for _ in range(300):
         assert cluster.client().get(hot) == written[hot]
     assert cluster.client().get("nothing") is None
-    urls = [process.admin_url() for process in (cluster.registry, cluster.controller, proxy)]
+    agent = Process("agent", [RINGSHIFT, "agent", "--registry", cluster.registry_url, "--cluster", cluster.name, "--id",
+                              "cache-1", "--address", cluster.members[0].address, "--drain-timeout-ms", "0", *PORT],
+                    cluster.directory)
+    cluster.others.append(agent)
+    agent.start()
+    cluster.cli("member", "policy", cluster.write_spec(discovery={"source": {"kind": "registry"}}), check=0)
+    urls = [process.admin_url() for process in (cluster.registry, cluster.controller, proxy, agent)]
     for url in urls:
         wait_until(f"{url} ready", lambda url=url: ask(url + "/readyz")[0] == 200)
 
@@ -53,7 +59,8 @@ def test_every_metric_is_described_and_shown(make_cluster, ca):
                 shown.setdefault(name, (kind, []))[1].extend(samples)
         cluster.client().get(hot)
         return {"ringshift_resize_eta_seconds", "ringshift_resize_pair_keys_left",
-                "ringshift_router_hot_key_requests_per_second"} <= shown.keys()
+                "ringshift_router_hot_key_requests_per_second",
+                "ringshift_membership_source_age_seconds"} <= shown.keys()
     wait_until("a resize that moves keys", look, timeout=30, interval=0.3)
     controller = metrics(urls[1])
     assert value(controller, "ringshift_controller_leading", cluster="cache") == 1
@@ -82,6 +89,9 @@ def test_every_metric_is_described_and_shown(make_cluster, ca):
     assert value(registry, "ringshift_registry_requests_total", verb="txn", outcome="ok") > 3
     assert value(registry, "ringshift_registry_commit_seconds_count") > 3
     assert value(registry, "ringshift_registry_watches") >= 2
+    wait_until("the policy sees the agent's instance",
+               lambda: value(metrics(urls[1]), "ringshift_membership_instances", state="ready") == 1)
+    assert value(metrics(urls[3]), "ringshift_agent_registered") == 1
 
     described = metrics_table.read(ROOT)
     assert set(shown) == set(described), (f"not in docs/metrics.md: {sorted(set(shown) - set(described))}; "

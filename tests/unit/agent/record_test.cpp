@@ -41,7 +41,7 @@ TEST(Record, SaysNothingOfWeightOrZoneAndCutsLongReasons) {
   Record record;
   record.id = "cache-1";
   record.labels = {{"rack", "r7"}};
-  record.health.reason = std::string(5000, 'x');
+  record.reason = std::string(5000, 'x');
   const std::string json = to_json(record);
   EXPECT_TRUE(json.contains(R"("labels":{"rack":"r7"})"));
   EXPECT_FALSE(json.contains("weight"));
