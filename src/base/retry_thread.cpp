@@ -23,11 +23,23 @@ bool RetryThread::stopping() {
   return stopping_;
 }
 
+void RetryThread::ring() {
+  const std::lock_guard lock(mutex_);
+  rung_ = true;
+  wake_.notify_all();
+}
+
 bool RetryThread::wait(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, time, [this] { return stopping_ || rung_; });
+  rung_ = false;
+  return !stopping_;
+}
+
+bool RetryThread::back_off() {
+  const milliseconds time = backoff(first_, most_, failures_++, random_);
   std::unique_lock lock(mutex_);
   return !wake_.wait_for(lock, time, [this] { return stopping_; });
 }
-
-bool RetryThread::back_off() { return wait(backoff(first_, most_, failures_++, random_)); }
 
 }  // namespace ringshift::base

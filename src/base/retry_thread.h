@@ -28,6 +28,8 @@ class RetryThread {
   void stop(const std::function<void()>& cancel = {});
 
   [[nodiscard]] bool stopping();
+  // There is news: the wait() under way, or the next one, ends at once. Anybody's.
+  void ring();
   // Sleeps; false, and at once, when it is time to stop.
   bool wait(std::chrono::milliseconds time);
   bool back_off();                // After a failure, with full jitter. As wait().
@@ -39,7 +41,7 @@ class RetryThread {
   unsigned failures_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;  // Guarded by mutex_.
+  bool stopping_ = false, rung_ = false;  // Guarded by mutex_.
   std::thread thread_;
 };
 

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
 #include <mutex>
 
+#include "agent/announcer.h"
+#include "agent/catalog.h"
 #include "agent/figures.h"
 #include "agent/notify.h"
 #include "agent/probe.h"
@@ -39,7 +42,7 @@ struct Flags {
   AdminFlags admin;
   LogFlags log;
   std::string id, address, probe_address, protocol = "redis";
-  std::vector<std::string> labels;
+  std::vector<std::string> labels, registrations;
   int probe_interval_ms = 2000, probe_timeout_ms = 1000, drain_timeout_ms = 30000, lease_seconds = 15;
   unsigned rise = 2, fall = 3;
 };
@@ -80,8 +83,9 @@ Result<std::map<std::string, std::string>> parse_labels(const std::vector<std::s
 // One agent from its start to its end. The probing is this thread's, the registry the registrar's.
 class Agent {
  public:
-  Agent(const Flags& flags, coord::Coordinator& coordinator, std::unique_ptr<agent::Probe> probe,
-        std::map<std::string, std::string> labels)
+  // `coordinator` null: no registry of ours.
+  Agent(const Flags& flags, coord::Coordinator* coordinator, std::unique_ptr<agent::Probe> probe,
+        std::map<std::string, std::string> labels, const std::vector<discovery::Options>& catalogs)
       : flags_(flags), probe_(std::move(probe)), judge_(flags.rise, flags.fall) {
     record_.id = flags.id;
     record_.address = flags.address;
@@ -92,14 +96,18 @@ class Agent {
             .count();
     look(false);  // So that the first record says what is.
     const coord::ClusterKeys keys = flags.registry.keys();
-    registrar_ = std::make_unique<agent::Registrar>(
-        coordinator,
-        agent::Registrar::Options{coord::instance_key(keys, flags.id), coord::drained_key(keys, flags.id),
-                                  std::chrono::seconds(flags.lease_seconds)},
-        [this] {
-          const std::lock_guard lock(mutex_);
-          return agent::to_json(record_);
-        });
+    const std::chrono::seconds ttl(flags.lease_seconds);
+    if (coordinator != nullptr) {
+      registrar_ = std::make_unique<agent::Registrar>(
+          *coordinator,
+          agent::Registrar::Options{coord::instance_key(keys, flags.id), coord::drained_key(keys, flags.id),
+                                    ttl},
+          [this] { return agent::to_json(record()); });
+    }
+    for (const discovery::Options& options : catalogs) {
+      announcers_.push_back(std::make_unique<agent::Announcer>(
+          [options, ttl] { return agent::make_catalog(options, ttl); }, [this] { return record(); }));
+    }
   }
 
   // `listener` must go before this; null: nothing.
@@ -107,11 +115,11 @@ class Agent {
     if (listener == nullptr) return;
     listener->collect([this](telemetry::Exposition& page) {
       const std::lock_guard lock(mutex_);
-      agent::collect(page, record_, health_, registrar_->registered());
+      agent::collect(page, record_, health_, registered());
     });
     listener->ready_if([this]() -> Status {
-      if (registrar_->registered()) return {};
-      return fail(ErrorKind::retryable, "not registered: the registry does not take the record yet");
+      if (registered()) return {};
+      return fail(ErrorKind::retryable, "not registered everywhere yet: the log says what is in the way");
     });
   }
 
@@ -158,6 +166,16 @@ class Agent {
   }
 
  private:
+  [[nodiscard]] agent::Record record() const {
+    const std::lock_guard lock(mutex_);
+    return record_;
+  }
+  // Wherever it shall be.
+  [[nodiscard]] bool registered() const {
+    return (!registrar_ || registrar_->registered()) &&
+           std::ranges::all_of(announcers_, [](const auto& one) { return one->registered(); });
+  }
+
   [[nodiscard]] milliseconds next_look() const {
     milliseconds next(flags_.probe_interval_ms);
     if (const auto watchdog = agent::systemd_watchdog())
@@ -185,12 +203,13 @@ class Agent {
                        "agent: {} is {}{}{}", flags_.id, agent::name(state),
                        health.reason.empty() ? "" : ": ", health.reason);
       if (registrar_) registrar_->changed();
+      for (const auto& announcer : announcers_) announcer->changed();
     }
     return health;
   }
 
   void tell_manager(Clock::time_point began) {
-    const bool registered = registrar_->registered();
+    const bool registered = this->registered();
     if (!ready_told_ && (registered || Clock::now() - began >= kReadyAnyway)) {
       ready_told_ = true;
       fmt::print("ready: agent of {} at {}\n", flags_.id, flags_.address);
@@ -200,8 +219,9 @@ class Agent {
     std::string status;
     {
       const std::lock_guard lock(mutex_);
-      status = fmt::format("{}, {}", agent::name(record_.state),
-                           registered ? "registered" : "not registered: the registry does not take it yet");
+      status =
+          fmt::format("{}, {}", agent::name(record_.state),
+                      registered ? "registered" : "not registered: what shall know it does not take it yet");
     }
     agent::notify_systemd("WATCHDOG=1\nSTATUS=" + status);
   }
@@ -210,10 +230,12 @@ class Agent {
   const std::unique_ptr<agent::Probe> probe_;
   agent::Judge judge_;
   bool draining_ = false, ready_told_ = false;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   agent::Record record_;  // Guarded by mutex_, as is the next.
   agent::Health health_;
-  std::unique_ptr<agent::Registrar> registrar_;  // Last: its thread reads the record.
+  // Last: their threads read the record.
+  std::unique_ptr<agent::Registrar> registrar_;  // Null: no registry of ours.
+  std::vector<std::unique_ptr<agent::Announcer>> announcers_;
 };
 
 int run_agent(Flags& flags) {
@@ -231,6 +253,22 @@ int run_agent(Flags& flags) {
     report(labels.error().message);
     return kBadUsage;
   }
+  const bool without_registry = flags.registry.registry == "none";
+  if (without_registry && flags.registrations.empty()) {
+    report("--registry none: say where else the instance is to be known, by --register");
+    return kBadUsage;
+  }
+  std::vector<discovery::Options> catalogs;
+  for (const std::string& words : flags.registrations) {
+    auto options = agent::parse_catalog(words);
+    Status fits =
+        options ? agent::check_catalog_address(flags.address) : Status(std::unexpected(options.error()));
+    if (!fits) {
+      report(fits.error().message);
+      return kBadUsage;
+    }
+    catalogs.push_back(*std::move(options));
+  }
   const auto access = flags.members.open();
   if (!access) {
     report(access.error().message);
@@ -242,16 +280,20 @@ int run_agent(Flags& flags) {
     report(admin.error().message);
     return kFailed;
   }
-  const auto coordinator = flags.registry.connect();
-  if (!coordinator) {
-    report(coordinator.error().message);
-    return kFailed;
+  std::unique_ptr<coord::Coordinator> coordinator;
+  if (!without_registry) {
+    auto connected = flags.registry.connect();
+    if (!connected) {
+      report(connected.error().message);
+      return kFailed;
+    }
+    coordinator = *std::move(connected);
   }
   const agent::ProbeOptions probe{flags.probe_address.empty() ? flags.address : flags.probe_address,
                                   milliseconds(flags.probe_timeout_ms), *access};
-  Agent agent(flags, **coordinator,
+  Agent agent(flags, coordinator.get(),
               flags.protocol == "redis" ? agent::make_redis_probe(probe) : agent::make_memcached_probe(probe),
-              *labels);
+              *labels, catalogs);
   agent.show(admin->get());
   announce_admin(admin->get());
   agent.serve(signals, access->get());
@@ -284,6 +326,13 @@ void add_agent(CLI::App& app) {
           "NAME=VALUE that the operator's rules may go by; several: again and again. Never a weight or zone "
           "by itself")
       ->type_name("NAME=VALUE");
+  command
+      ->add_option(
+          "--register", flags->registrations,
+          "Make the instance known in Consul or Nacos, too (or instead, with --registry none): 'consul "
+          "service=NAME url=http://HOST:8500 token_file=FILE', 'nacos service=NAME "
+          "url=http://HOST:8848 auth_file=FILE'; several: again and again")
+      ->type_name("'KIND FIELD=VALUE ...'");
   command->add_option("--probe-interval-ms", flags->probe_interval_ms, "Between two looks at the server")
       ->check(CLI::Range(50, 600000))
       ->capture_default_str();
@@ -314,7 +363,10 @@ void add_agent(CLI::App& app) {
       "10.0.0.5:6379\n"
       "  ringshift agent --cluster cache --id cache-5 --address 10.0.0.5:6379 --label rack=r7 --label "
       "namespace=prod\n"
-      "  ringshift agent --cluster sessions --id mc-1 --address 10.0.0.9:11211 --protocol memcached");
+      "  ringshift agent --cluster sessions --id mc-1 --address 10.0.0.9:11211 --protocol memcached\n"
+      "  ringshift agent --registry none --cluster cache --id cache-5 --address 10.0.0.5:6379 --register "
+      "'consul "
+      "service=cache'");
   command->callback([flags] {
     if (const int status = run_agent(*flags); status != kDone) throw CLI::RuntimeError(status);
   });

@@ -6,9 +6,9 @@
 //   draining. lastRefTime is a wall clock, and no version: only content counts.
 // - Under Nacos's protection (reachProtectionThreshold) it calls all instances healthy: that keeps the last
 // list.
-// - Login by POST /nacos/v1/auth/login with the auth file's user:NAME:PASSWORD; the token goes into a header,
-// is
-//   renewed when four fifths of its time have gone, and once more when it is refused.
+// - What an agent of ours registered (ringshift agent --register) and marked unhealthy is so: Nacos itself
+// knows for
+//   itself only who has not beaten.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -26,6 +26,10 @@ struct NacosToken {
   std::chrono::seconds ttl{0};
 };
 [[nodiscard]] Result<NacosToken> parse_nacos_login(std::string_view json);
+
+// How an agent of ours says in the metadata that its instance is there and not well.
+inline constexpr std::string_view kNacosState = "ringshift.state";
+inline constexpr std::chrono::milliseconds kNacosTimeout{5000};  // Of a request, unless told.
 
 [[nodiscard]] std::unique_ptr<Source> make_nacos_source(Options options);
 

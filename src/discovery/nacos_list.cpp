@@ -32,7 +32,9 @@ Instance read_nacos_host(JsonLook& look, const Node& host, const Options& option
   if (!options.name_space.empty()) add_label(instance, "namespace", options.name_space);
   const bool offline =
       !look.flag(host, "enabled").value_or(true) || look.number(host, "weight").value_or(1) <= 0;
-  instance.state = offline                                     ? InstanceState::draining
+  const bool sick = look.text(metadata, kNacosState) == to_string(InstanceState::unhealthy);
+  instance.state = sick                                        ? InstanceState::unhealthy
+                   : offline                                   ? InstanceState::draining
                    : look.flag(host, "healthy").value_or(true) ? InstanceState::ready
                                                                : InstanceState::unhealthy;
   return instance;

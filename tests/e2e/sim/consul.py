@@ -4,6 +4,9 @@ agent/check, features/blocking).
 Faults: 500, hang, garbage; backwards (the index falls, with the list as it was before the last change), zero (the index
 is 0), no-index, no-leader, filtered (the ACL hides entries, and says so), half (only half of the entries)."""
 import json
+import re
+import threading
+import time
 
 from .server import Refused, Simulator, go_duration
 
@@ -15,6 +18,7 @@ FIELDS = {name.lower(): name for name in ("ID", "Name", "Address", "Port", "Tags
 class Consul(Simulator):
     def __init__(self, token=None, **options):
         self.token, self.index, self.services, self.before = token, 10, {}, []
+        self.ttls, self.notes = {}, {}
         super().__init__(**options)
 
     # What the tests do to it.
@@ -40,6 +44,26 @@ class Consul(Simulator):
                 checks.append({"CheckID": name, "Name": name, "Status": status, "ServiceID": ident,
                                "ServiceName": "cache"})
         self._change(change)
+
+    def beaten(self, ident, ttl=None):
+        """A TTL check that is not beaten for in time turns critical."""
+        with self.changed:
+            ttl = ttl or self.ttls.get(ident, (60,))[0]
+            self.ttls[ident] = (ttl, time.monotonic())
+
+        def look():
+            if not self.stopping and self.ttls[ident][1] + ttl <= time.monotonic() and ident in self.services:
+                self.check(ident, "critical")
+        timer = threading.Timer(ttl + 0.05, look)
+        timer.daemon = True
+        timer.start()
+
+    def state(self, ident):
+        """The statuses of its own checks, None when it is not there."""
+        with self.changed:
+            found = self.services.get(ident)
+            return found and {check["CheckID"].split(":")[0]: check["Status"] for check in found["Checks"]
+                              if check["ServiceID"]}
 
     def touch(self):
         """The index moves, as for any other service of the same name or node, and nothing is another."""
@@ -118,6 +142,12 @@ class Consul(Simulator):
                 ttl = {name.lower(): value for name, value in check.items()}.get("ttl")
                 if not ttl or go_duration(ttl) < 1:
                     raise Refused(400, "Invalid check: TTL must be > 0 for TTL checks")
+                after = {name.lower(): value for name, value in check.items()}.get("deregistercriticalserviceafter")
+                if after and go_duration(after) < 60:
+                    raise Refused(400, "Invalid check: DeregisterCriticalServiceAfter is at least 1m")
+                self.beaten(ident, go_duration(ttl))
+            if any(not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", name) for name in body.get("Meta") or {}):
+                raise Refused(400, "Invalid Service Meta: Key contains invalid characters")
             return "", {}
         if len(parts) == 3 and parts[:2] == ["service", "deregister"]:
             if parts[2] not in self.services:
@@ -138,6 +168,8 @@ class Consul(Simulator):
             ident = parts[2].removeprefix("service:")
             if not parts[2].startswith("service:") or ident not in self.services:
                 raise Refused(404, f"Unknown check ID {parts[2]!r}")
+            self.beaten(ident)
+            self.notes[ident] = request.query.get("note", "")
             self.check(ident, {"pass": "passing", "warn": "warning", "fail": "critical"}[parts[1]])
             return "", {}
         raise Refused(404, f"Invalid URL path: {request.path}")

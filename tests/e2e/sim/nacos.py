@@ -13,7 +13,8 @@ V1_LIST = "/nacos/v1/ns/instance/list"
 
 
 class Nacos(Simulator):
-    def __init__(self, user=None, token_ttl=18000, **options):
+    def __init__(self, user=None, token_ttl=18000, unhealthy_after=15, removed_after=30, **options):
+        self.unhealthy_after, self.removed_after, self.beats = unhealthy_after, removed_after, {}
         self.user, self.token_ttl, self.tokens, self.logins = user, token_ttl, {}, 0
         self.hosts = {}  # (grouped name, ip, port) -> host
         super().__init__(**options)
@@ -76,6 +77,7 @@ class Nacos(Simulator):
                      "udpPort", "app", "accessToken", "tid", "encoding")
         if request.query.get("udpPort", "0") not in ("", "0") and request.headers.get("User-Agent", "").startswith("curl"):
             raise Refused(400, "we never ask for pushes")
+        self._judge()
         grouped = self._grouped(request.query)
         clusters = [one for one in (request.query.get("clusters") or request.query.get("clusterName") or "").split(",") if one]
         with self.changed:
@@ -104,6 +106,7 @@ class Nacos(Simulator):
             raise Refused(400, "caused: Param 'ip' or 'port' is required.;")
         if request.method == "DELETE":
             self.remove(ip, int(port), service, group)
+            self.beats.pop((grouped, ip, int(port)), None)
             return "ok", {}
         self.put(ip, int(port), service, group, weight=float(fields.get("weight", 1)),
                  enabled=fields.get("enabled", fields.get("enable", "true")) == "true",
@@ -112,9 +115,25 @@ class Nacos(Simulator):
                  metadata=json.loads(fields.get("metadata") or "{}"))
         return "ok", {}
 
+    def _judge(self):
+        """Instances that were beaten for once must be for ever."""
+        with self.changed:
+            for key, last in list(self.beats.items()):
+                silence = time.monotonic() - last
+                if silence > self.removed_after:
+                    self.hosts.pop(key, None)
+                    del self.beats[key]
+                elif key in self.hosts:
+                    self.hosts[key]["healthy"] = silence <= self.unhealthy_after
+
     def _beat(self, request):
         fields = {**dict(parse_qsl(request.body.decode())), **request.query}
         grouped = self._grouped(fields)
         beat = json.loads(fields.get("beat") or "{}")
+        if beat.get("serviceName", grouped) != grouped:
+            raise Refused(400, "caused: the beat is of another service;")
+        self._judge()
         known = (grouped, beat.get("ip"), beat.get("port")) in self.hosts
+        if known:
+            self.beats[(grouped, beat["ip"], beat["port"])] = time.monotonic()
         return {"clientBeatInterval": 5000, "code": 10200 if known else 20404, "lightBeatEnabled": True}, {}
