@@ -29,13 +29,24 @@ Registrar::~Registrar() {
     wake_.notify_all();
   }
   thread_.join();
-  if (lease_ != 0) static_cast<void>(coordinator_.revoke(lease_));
+  if (lease_ == 0) return;
+  if (answers_) {
+    static_cast<void>(coordinator_.revoke(lease_));
+  } else {  // Whoever ends us need not wait for somebody who does not answer.
+    base::log(LogLevel::warning, "agent: {} stays until its lease ends: the registry does not answer",
+              options_.key);
+  }
 }
 
 void Registrar::changed() {
   const std::lock_guard lock(mutex_);
   due_ = true;
   wake_.notify_all();
+}
+
+bool Registrar::stopping() const {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
 }
 
 bool Registrar::registered() const {
@@ -61,6 +72,8 @@ void Registrar::work() {
       due_ = false;
     }
     const Status done = beat();
+    answers_ = done.has_value() || done.error().kind != ErrorKind::retryable;
+    if (stopping()) return;
     const bool was = registered();
     if (done && !was) {
       base::log(LogLevel::info, "agent: registered as {}, lease {}", options_.key, lease_);
@@ -80,6 +93,7 @@ void Registrar::work() {
 
 Status Registrar::beat() {
   if (Status marked = read_mark(); !marked) return marked;
+  if (stopping()) return {};
   if (lease_ != 0) {
     const auto left = coordinator_.keep_alive(lease_);
     if (left) return put();

@@ -37,7 +37,8 @@ class Registrar {
   };
   // `coordinator` must outlive this. `record`: the value to write, asked on the registrar's thread.
   Registrar(coord::Coordinator& coordinator, Options options, std::function<std::string()> record);
-  ~Registrar();  // Revokes the lease: the record is gone with it.
+  // Revokes the lease: the record is gone with it, at once where the registry answers, else when it ends.
+  ~Registrar();
 
   void changed();  // The record has news that should not wait for the next beat.
   [[nodiscard]] bool registered() const;
@@ -45,6 +46,7 @@ class Registrar {
 
  private:
   void work();
+  [[nodiscard]] bool stopping() const;
   Status beat();
   Status take();
   Status put();
@@ -64,7 +66,8 @@ class Registrar {
   coord::LeaseId lease_ = 0;
   std::set<coord::LeaseId> ours_;
   std::string written_;
-  std::string told_;  // The last trouble in the log.
+  std::string told_;     // The last trouble in the log.
+  bool answers_ = true;  // The registry, to the last beat.
   std::thread thread_;
 };
 

@@ -96,7 +96,8 @@ RouterLink::~RouterLink() {
     changed_.notify_all();
   }
   if (worker_.joinable()) worker_.join();
-  if (lease_ != 0) static_cast<void>(coordinator_.revoke(lease_));
+  // A registry that does not answer holds nobody up: then the record goes with its lease.
+  if (lease_ != 0 && told_) static_cast<void>(coordinator_.revoke(lease_));
   for (auto& done : confirmations_) done(false);
 }
 
@@ -419,7 +420,7 @@ void RouterLink::work() {
                         [this] { return stopping_ || report_due_ || keep_due_ || !confirmations_.empty(); });
     if (stopping_) break;
     if (report_due_ || std::chrono::steady_clock::now() >= next_report) {
-      const bool told = report(lock);
+      const bool told = told_ = report(lock);
       next_report = std::chrono::steady_clock::now() + (told ? options_.report_interval : until_retry());
       if (!told) answer_confirmations(lock);
       if (told && std::exchange(look_due_, false)) look(lock);

@@ -142,7 +142,8 @@ class RouterLink final : private Watcher {
   Processes cached_processes_;                // Fixed once started.
   std::unique_ptr<TopologyCache> cache_;      // Null: none. Of start(), then of the worker thread.
 
-  LeaseId lease_ = 0;  // Of the worker thread, as is the next.
+  LeaseId lease_ = 0;  // Of the worker thread, as are the next two.
+  bool told_ = true;   // The last report arrived.
   std::chrono::steady_clock::time_point lease_renewed_;
   std::thread worker_;
   std::unique_ptr<Watch> watch_;

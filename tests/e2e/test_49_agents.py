@@ -2,6 +2,8 @@
 servers hang, somebody else has its id, and when it is told to end."""
 import base64
 import json
+import os
+import pwd
 import signal
 import socket
 import time
@@ -76,10 +78,12 @@ def test_an_agent_tells_how_its_server_does(agents):
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(str(notify))
     manager.settimeout(20)
-    agent = agents.start(member, "--label", "rack=r7", "--label", "weight=100", *PORT, env={"NOTIFY_SOCKET": str(notify)})
+    agent = agents.start(member, "--label", "rack=r7", "--label", "weight=100", *PORT, env={"NOTIFY_SOCKET": str(notify), "WATCHDOG_USEC": "3000000"})
     said = []
     while not any("READY=1" in line for line in said):  # The first attempt to register waits a random time.
         assert len(said) < 200, said
+        said.append(manager.recv(1000).decode())
+    while not any("WATCHDOG=1" in line for line in said):
         said.append(manager.recv(1000).decode())
     record = agents.wait_state("cache-1", "ready")
     assert record["address"] == member.address and record["protocol"] == "redis"
@@ -165,6 +169,44 @@ def test_sigterm_waits_for_requests_to_end(agents):
         router.connection_pool.disconnect()
     assert agent.popen.wait(30) == 0
     assert agents.record("cache-1") is None
+
+
+def test_beside_a_memcached(agents):
+    port = free_port()
+    command = ["memcached", "-l", "127.0.0.1", "-p", port, "-m", 16, "-t", 1]
+    if os.geteuid() == 0:  # Else it does not start.
+        command += ["-u", pwd.getpwuid(0).pw_name]
+    server = Process("memcached", command, agents.cluster.directory)
+    agents.cluster.others.append(server)
+    server.start()
+
+    def connected():
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1)
+        except OSError:
+            return None
+    client = wait_until(lambda: f"memcached\n{server.tail()}", connected)
+    agent = agents.start(None, "--protocol", "memcached", *PORT, instance="mc-1", address=f"127.0.0.1:{port}", drain_ms=20000)
+    assert agents.wait_state("mc-1", "ready")["protocol"] == "memcached"
+    assert value(metrics(agent.admin_url()), "ringshift_agent_server_max_memory_bytes") == 16 << 20
+    server.pause()
+    assert agents.wait_state("mc-1", "unhealthy")["reason"]
+    server.resume()
+    agents.wait_state("mc-1", "ready")
+    # It knows no names of connections: commands that are not the agent's own keep a drain waiting.
+    with client, client.makefile("rb") as answers:
+        agent.expected_dead = True
+        agent.send(signal.SIGTERM)
+        agents.wait_state("mc-1", "draining")
+        for number in range(20):
+            client.sendall(b"set key%d 0 0 1\r\nx\r\n" % number)
+            assert answers.readline() == b"STORED\r\n"
+            time.sleep(0.1)
+            assert agent.alive(), agent.tail()
+    assert agent.popen.wait(30) == 0
+    assert agents.record("mc-1") is None and "nobody uses mc-1" in agent.errors()
+    server.kill()
+    server.expected_dead = True
 
 
 def test_an_operators_drain_survives_restarts(agents):
