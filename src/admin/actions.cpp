@@ -9,10 +9,7 @@
 #include "admin/json_text.h"
 #include "base/encoding.h"
 #include "base/log.h"
-#include "coord/membership_keys.h"
 #include "coord/topology_changes.h"
-#include "membership/drained.h"
-#include "membership/report.h"
 #include "resize/ask.h"
 
 namespace ringshift::admin {
@@ -139,7 +136,7 @@ Answer Actions::plan(const std::string& text) {
 Answer Actions::start(const Order& order) {
   Result<StartBody> body = parse_start_body(order.body, StartKind::start);
   if (!body) return error_answer(body.error());
-  return start_to(order, *std::move(body), {});
+  return start_to(order, *std::move(body));
 }
 
 Answer Actions::add_members(const Order& order) {
@@ -147,36 +144,7 @@ Answer Actions::add_members(const Order& order) {
   if (!body) return error_answer(body.error());
   body->change.edit.emplace();
   body->change.edit->add = std::move(body->members);
-  Marks marks;
-  for (const topology::Member& member : body->change.edit->add) marks.ids.push_back(member.id);
-  return start_to(order, *std::move(body), marks);
-}
-
-Result<topology::Member> Actions::candidate(const std::string& id) {
-  const auto kv = coordinator_.get(coord::membership_key(keys_));
-  if (!kv) return std::unexpected(kv.error());
-  const auto report = *kv ? membership::parse_report((*kv)->value) : membership::Report{};
-  if (!report) return std::unexpected(report.error());
-  for (const membership::Candidate& one : report->candidates) {
-    if (one.member.id != id) continue;
-    if (!one.why_not.empty()) return fail(ErrorKind::stale, fmt::format("{}: {}", id, one.why_not));
-    if (one.state == discovery::InstanceState::unhealthy)
-      return fail(ErrorKind::stale, fmt::format("{} is unhealthy: see what its agent says", id));
-    return one.member;
-  }
-  return fail(
-      ErrorKind::not_found,
-      fmt::format("'{}' is no candidate: see membership.candidates of /registry", base::printable(id, 100)));
-}
-
-Answer Actions::admit_member(const Order& order) {
-  Result<StartBody> body = parse_start_body(order.body, StartKind::member);
-  if (!body) return error_answer(body.error());
-  Result<topology::Member> member = candidate(order.subject);
-  if (!member) return error_answer(member.error());
-  body->change.edit.emplace();
-  body->change.edit->add = {*std::move(member)};
-  return start_to(order, *std::move(body), {{order.subject}, false});
+  return start_to(order, *std::move(body));
 }
 
 Answer Actions::drain_member(const Order& order) {
@@ -184,7 +152,7 @@ Answer Actions::drain_member(const Order& order) {
   if (!body) return error_answer(body.error());
   body->change.edit.emplace();
   body->change.edit->remove = {order.subject};
-  return start_to(order, *std::move(body), {{order.subject}, true});
+  return start_to(order, *std::move(body));
 }
 
 Answer Actions::remove_member(const Order& order) {
@@ -193,7 +161,7 @@ Answer Actions::remove_member(const Order& order) {
   body->change.edit.emplace();
   body->change.edit->remove = {order.subject};
   body->change.edit->retire = true;
-  return start_to(order, *std::move(body), {});
+  return start_to(order, *std::move(body));
 }
 
 Answer Actions::weigh_member(const Order& order) {
@@ -201,17 +169,17 @@ Answer Actions::weigh_member(const Order& order) {
   if (!body) return error_answer(body.error());
   body->change.edit.emplace();
   body->change.edit->weights = {{order.subject, body->weight}};
-  return start_to(order, *std::move(body), {});
+  return start_to(order, *std::move(body));
 }
 
 Answer Actions::restore(const Order& order) {
   Result<StartBody> body = parse_start_body(order.body, StartKind::member);
   if (!body) return error_answer(body.error());
   body->change.topology = order.subject;
-  return start_to(order, *std::move(body), {});
+  return start_to(order, *std::move(body));
 }
 
-Answer Actions::start_to(const Order& order, StartBody body, const Marks& marks) {
+Answer Actions::start_to(const Order& order, StartBody body) {
   Result<Request> request = resize::start_request(body.words);
   if (!request) return error_answer(request.error());
   const Result<coord::StoredTopology> stored = in_force();
@@ -233,10 +201,8 @@ Answer Actions::start_to(const Order& order, StartBody body, const Marks& marks)
   Result<topology::Spec> target = target_of(body.change, current);
   if (!target) return error_answer(target.error());
   request->spec = *target;
-  const auto undo = membership::mark_drained(coordinator_, keys_, marks.ids, marks.drained, order.who);
-  if (!undo) return error_answer(undo.error());
   return ask(order, *std::move(request), fmt::format("version {}: {}", version, describe_spec(current)),
-             describe_change(current, *target), *undo);
+             describe_change(current, *target));
 }
 
 Answer Actions::steer(const Order& order, Request::Action action) {
@@ -268,12 +234,10 @@ Answer Actions::declare_lost(const Order& order) {
   return ask(order, *std::move(request), "", to);
 }
 
-Answer Actions::ask(const Order& order, Request request, const std::string& from, const std::string& to,
-                    const std::vector<coord::Op>& undo) {
+Answer Actions::ask(const Order& order, Request request, const std::string& from, const std::string& to) {
   request.by = fmt::format("{} (admin API)", order.who);
   const auto patience = resize::answer_patience(coordinator_, keys_, request, kControllerPatience);
   const Status answer = resize::ask_controller(coordinator_, keys_, std::move(request), patience, &stopping_);
-  if (!answer && !undo.empty()) static_cast<void>(coordinator_.transact({}, undo));
   note(order, from, to, answer ? "accepted" : answer.error().message);
   if (!answer && answer.error().kind == ErrorKind::invalid)
     return error_answer(409, "refused", answer.error().message);

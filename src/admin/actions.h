@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "admin/bodies.h"
 #include "admin/listener.h"
@@ -38,7 +37,6 @@ class Actions {
   [[nodiscard]] Answer add_members(const Order& order);
   [[nodiscard]] Answer drain_member(const Order& order);
   [[nodiscard]] Answer remove_member(const Order& order);
-  [[nodiscard]] Answer admit_member(const Order& order);  // Of the policy's candidates.
   [[nodiscard]] Answer weigh_member(const Order& order);
   [[nodiscard]] Answer restore(const Order& order);
   [[nodiscard]] Answer steer(const Order& order, resize::Request::Action action);  // pause, resume, rollback
@@ -49,17 +47,11 @@ class Actions {
   void stop() noexcept { stopping_ = true; }
 
  private:
-  // Whom the membership policy is to leave out from now on, or no longer.
-  struct Marks {
-    std::vector<std::string> ids;
-    bool drained = false;
-  };
   // A resize to the spec that `change` makes.
-  [[nodiscard]] Answer start_to(const Order& order, StartBody body, const Marks& marks);
-  [[nodiscard]] Result<topology::Member> candidate(const std::string& id);
-  // The controller's answer to it; `undo` is written when that is no.
+  [[nodiscard]] Answer start_to(const Order& order, StartBody body);
+  // The controller's answer to it.
   [[nodiscard]] Answer ask(const Order& order, resize::Request request, const std::string& from,
-                           const std::string& to, const std::vector<coord::Op>& undo = {});
+                           const std::string& to);
   void note(const Order& order, const std::string& from, const std::string& to, const std::string& result);
   [[nodiscard]] Result<coord::StoredTopology> in_force();
   [[nodiscard]] Result<topology::Spec> target_of(const Change& change, const topology::Spec& current) const;

@@ -144,7 +144,6 @@ struct Api::Impl {
   Answer big_keys(const ApiCall& call) { return actions.big_keys(order(call, "resize/big-keys")); }
   Answer lost(const ApiCall& call) { return actions.declare_lost(order(call, "resize/lost")); }
   Answer add(const ApiCall& call) { return actions.add_members(order(call, "members/add")); }
-  Answer admit(const ApiCall& call) { return actions.admit_member(order(call, "members/admit")); }
   Answer drain(const ApiCall& call) { return actions.drain_member(order(call, "members/drain")); }
   Answer remove(const ApiCall& call) { return actions.remove_member(order(call, "members/remove")); }
   Answer weigh(const ApiCall& call) { return actions.weigh_member(order(call, "members/weight")); }
@@ -169,7 +168,6 @@ const std::vector<Api::Impl::Route>& Api::Impl::table() {
       {"GET", "/members", &Impl::members},
       {"POST", "/members", &Impl::add, true},
       {"GET", "/members/{id}", &Impl::member},
-      {"POST", "/members/{id}/admit", &Impl::admit, true},
       {"POST", "/members/{id}/drain", &Impl::drain, true},
       {"POST", "/members/{id}/remove", &Impl::remove, true},
       {"POST", "/members/{id}/weight", &Impl::weigh, true},

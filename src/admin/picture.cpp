@@ -8,7 +8,6 @@
 
 #include "base/encoding.h"
 #include "base/log.h"
-#include "coord/membership_keys.h"
 #include "coord/topology_changes.h"
 
 namespace ringshift::admin {
@@ -56,8 +55,6 @@ void Picture::reset(const coord::Range& range, Moment now) {
   });
   routers_ = std::move(routers);
   instances_.clear();
-  has_policy_ = false;
-  policy_.reset();
   key_counts_.clear();
   known_keys_.clear();
   stored_.reset();
@@ -128,10 +125,6 @@ void Picture::take(const coord::KeyValue& kv, Moment now, bool news) {
     take_audit(kv, news);
   } else if (kv.key.starts_with(keys_.instances())) {
     instances_[kv.key.substr(keys_.instances().size())] = kv;
-  } else if (kv.key == coord::membership_key(keys_)) {
-    policy_ = kv.value;
-  } else if (kv.key == coord::discovery_key(keys_)) {
-    has_policy_ = true;
   }
 }
 
@@ -176,10 +169,6 @@ void Picture::forget(const std::string& key, Moment now) {
     audit_changed_ = true;
   } else if (key.starts_with(keys_.instances())) {
     instances_.erase(key.substr(keys_.instances().size()));
-  } else if (key == coord::membership_key(keys_)) {
-    policy_.reset();
-  } else if (key == coord::discovery_key(keys_)) {
-    has_policy_ = false;
   }
 }
 

@@ -91,7 +91,6 @@ class Picture {
   [[nodiscard]] std::map<std::string, Object> router_objects(Moment now) const;
   [[nodiscard]] std::string hot_keys_text(Moment now);
   [[nodiscard]] std::string registry_text() const;
-  [[nodiscard]] std::string membership_text() const;
   [[nodiscard]] std::string topology_text() const;
   [[nodiscard]] SeriesPoint point_of(Moment now) const;
   [[nodiscard]] std::optional<double> origin_qps(const std::optional<RouterRates>& rates) const;
@@ -104,8 +103,6 @@ class Picture {
   // As the registry has it.
   std::map<std::string, Router> routers_;
   std::map<std::string, coord::KeyValue> instances_;
-  bool has_policy_ = false;            // The spec has a `discovery`.
-  std::optional<std::string> policy_;  // What the leading controller makes of it: membership::Report.
   std::map<std::string, std::uint64_t> key_counts_;  // By the first word of the name.
   std::set<std::string> known_keys_;
   std::shared_ptr<const coord::StoredTopology> stored_;

@@ -5,8 +5,6 @@
 
 #include "admin/picture.h"
 #include "base/encoding.h"
-#include "discovery/instances.h"
-#include "membership/report.h"
 #include "resize/controls.h"
 
 namespace ringshift::admin {
@@ -381,39 +379,6 @@ std::string Picture::hot_keys_text(Moment now) {
   return Object().add("at_ms", whole(now.unix_ms)).add("keys", std::move(body)).text();
 }
 
-// What the membership policy makes of the instances; null where there is none, or no controller looked yet.
-std::string Picture::membership_text() const {
-  const auto report = has_policy_ && policy_ ? membership::parse_report(*policy_)
-                                             : Result<membership::Report>(fail(ErrorKind::not_found, ""));
-  if (!report) return std::string(kNull);
-  std::vector<std::string> candidates, gone;
-  for (const membership::Candidate& one : report->candidates) {
-    candidates.push_back(Object()
-                             .add("id", string_json(one.member.id))
-                             .add("address", string_json(one.member.address))
-                             .add("state", string_json(discovery::to_string(one.state)))
-                             .add("weight", figure(one.member.weight))
-                             .add("zone", string_json(one.member.zone))
-                             .add("host", string_json(one.member.host))
-                             .add("why_not", string_json(one.why_not))
-                             .add("waits_for", string_json(one.waits_for))
-                             .text());
-  }
-  for (const auto& one : report->gone) {
-    gone.push_back(
-        Object().add("id", string_json(one.id)).add("waits_for", string_json(one.waits_for)).text());
-  }
-  return Object()
-      .add("source", string_json(report->source))
-      .add("trouble", string_json(report->trouble))
-      .add("last_error", string_json(report->last_error))
-      .add("admit", string_json(report->admit_auto ? "auto" : "manual"))
-      .add("candidates", list(candidates))
-      .add("candidates_more", whole(report->candidates_more))
-      .add("gone", list(gone))
-      .text();
-}
-
 std::string Picture::registry_text() const {
   constexpr std::size_t kListed = 1000;
   Object counts;
@@ -458,7 +423,6 @@ std::string Picture::registry_text() const {
       .add("controller", std::move(controller))
       .add("instances", list(instances))
       .add("routers", list(routers))
-      .add("membership", membership_text())
       .text();
 }
 

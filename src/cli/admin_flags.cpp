@@ -7,7 +7,6 @@
 
 #include "backend/access.h"
 #include "cli/server.h"
-#include "membership/runner.h"
 #include "net/tls.h"
 #include "proxy/proxy.h"
 #include "resize/controller.h"
@@ -86,11 +85,6 @@ void show_controller(admin::Listener* listener, const resize::Controller& contro
   listener->collect(
       [&controller, cluster](telemetry::Exposition& page) { controller.collect(page, cluster); });
   listener->ready_if([&controller] { return controller.ready(); });
-}
-
-void show_membership(admin::Listener* listener, const membership::Runner& membership) {
-  if (listener == nullptr) return;
-  listener->collect([&membership](telemetry::Exposition& page) { membership.collect(page); });
 }
 
 void show_certificates(admin::Listener* listener, const net::TlsContext* clients,

@@ -20,9 +20,6 @@ class Proxy;
 namespace ringshift::resize {
 class Controller;
 }
-namespace ringshift::membership {
-class Runner;
-}
 
 namespace ringshift::cli {
 
@@ -50,7 +47,6 @@ void announce_admin(const admin::Listener* listener);
 void show_proxy(admin::Listener* listener, proxy::Proxy& proxy);
 void show_controller(admin::Listener* listener, const resize::Controller& controller,
                      const std::string& cluster);
-void show_membership(admin::Listener* listener, const membership::Runner& membership);
 void show_certificates(admin::Listener* listener, const net::TlsContext* clients,
                        const backend::MemberAccess* members);
 

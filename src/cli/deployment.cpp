@@ -97,7 +97,6 @@ void Deployment::show(admin::Listener* listener) {
   if (listener == nullptr) return;
   listener->collect([this](telemetry::Exposition& page) { impl_->registry->collect(page); });
   show_controller(listener, *impl_->controller, impl_->flags.cluster);
-  show_membership(listener, *impl_->membership);
   show_proxy(listener, *impl_->proxy);
 }
 

@@ -11,7 +11,6 @@
 #include "cli/requests.h"
 #include "cli/spec_file.h"
 #include "coord/membership_keys.h"
-#include "membership/drained.h"
 #include "membership/report.h"
 #include "plan/edit.h"
 #include "topology/discovery.h"
@@ -130,16 +129,28 @@ void run_policy(const LookFlags& flags) {
 }  // namespace
 
 void mark_drained(StartFlags& flags, std::vector<std::string> ids, bool drained) {
-  auto undo = std::make_shared<std::vector<coord::Op>>();
-  flags.before_request = [ids = std::move(ids), drained, undo](coord::Coordinator& coordinator,
-                                                               const coord::ClusterKeys& keys) -> Status {
-    auto marked = membership::mark_drained(coordinator, keys, ids, drained, who_asks());
-    if (!marked) return std::unexpected(marked.error());
-    *undo = *std::move(marked);
+  auto before = std::make_shared<std::vector<coord::Op>>();  // What takes it back.
+  flags.before_request = [ids = std::move(ids), drained, before](coord::Coordinator& coordinator,
+                                                                 const coord::ClusterKeys& keys) -> Status {
+    std::vector<coord::Op> ops;
+    for (const std::string& id : ids) {
+      const std::string key = coord::drained_key(keys, id);
+      const auto there = coordinator.get(key);
+      if (!there) return std::unexpected(there.error());
+      if (there->has_value() == drained) continue;
+      const nlohmann::json mark = {{"by", who_asks()}};
+      ops.push_back(
+          {drained ? coord::Op::Kind::put : coord::Op::Kind::remove, key, drained ? mark.dump() : "", 0});
+      before->push_back(
+          {drained ? coord::Op::Kind::remove : coord::Op::Kind::put, key, drained ? "" : (*there)->value, 0});
+    }
+    if (ops.empty()) return {};
+    const auto done = coordinator.transact({}, ops);
+    if (!done) return std::unexpected(done.error());
     return {};
   };
-  flags.after_refusal = [undo](coord::Coordinator& coordinator) {
-    if (!undo->empty()) static_cast<void>(coordinator.transact({}, *undo));
+  flags.after_refusal = [before](coord::Coordinator& coordinator) {
+    if (!before->empty()) static_cast<void>(coordinator.transact({}, *before));
   };
 }
 

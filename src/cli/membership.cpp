@@ -25,8 +25,7 @@ std::unique_ptr<membership::Runner> start_membership(coord::Coordinator& coordin
                                                      std::shared_ptr<const backend::MemberAccess> access) {
   const discovery::Surroundings around{&coordinator, registry.name_space, registry.cluster};
   return std::make_unique<membership::Runner>(
-      coordinator, registry.keys(),
-      membership::Runner::Options{std::move(controller_id), registry.cluster, std::move(access)},
+      coordinator, registry.keys(), membership::Runner::Options{std::move(controller_id), std::move(access)},
       [around](const topology::DiscoverySource& words) { return make_source_of_spec(words, around); });
 }
 

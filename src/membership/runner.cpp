@@ -66,25 +66,6 @@ void Runner::drop_source() {
   seen_.reset();
 }
 
-void Runner::collect(telemetry::Exposition& page) const {
-  Figures now;
-  {
-    const std::lock_guard lock(mutex_);
-    now = figures_;
-  }
-  membership::collect(page, now, options_.cluster);
-}
-
-void Runner::note(const Situation& situation, const Decision& decision) {
-  const auto guard = guard_ ? guard_->state() : discovery::Guard::State{};
-  const std::lock_guard lock(mutex_);
-  figures_.in_force = true;
-  figures_.trouble = !situation.source_well;
-  figures_.age = guard.age;
-  figures_.held = guard.held.has_value();
-  count(figures_, situation, decision);
-}
-
 std::string Runner::source_trouble() const {
   if (!source_error_.empty()) return source_error_;
   if (!source_) return "there is no source yet";
@@ -114,8 +95,6 @@ void Runner::rest() {
   discovery_.reset();
   words_.clear();
   leading_ = false;
-  const std::lock_guard lock(mutex_);
-  figures_.in_force = false;
 }
 
 // Who was seen by the leader before us may be found gone by us.
@@ -197,7 +176,6 @@ void Runner::tick() {
                             .drained = drained};
   const Decision decision = decide(situation, now, memory_);
   tell(decision, trouble, now);
-  note(situation, decision);
   if (decision.admit || decision.remove) act(stored->topology.spec, decision);
 }
 
@@ -206,10 +184,6 @@ void Runner::act(const topology::Spec& spec, const Decision& decision) {
   changed(memory_);
   const std::string what = decision.remove ? "member " + *decision.remove + " leaves by policy"
                                            : "instance " + decision.admit->id + " is admitted by policy";
-  {
-    const std::lock_guard lock(mutex_);
-    ++(!done ? figures_.refused : decision.remove ? figures_.removed : figures_.admitted);
-  }
   if (done) {
     last_error_.clear();
     base::log(LogLevel::warning, "membership: {}", what);

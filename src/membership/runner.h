@@ -21,7 +21,6 @@
 #include "coord/keys.h"
 #include "discovery/guard.h"
 #include "discovery/source.h"
-#include "membership/figures.h"
 #include "membership/policy.h"
 #include "membership/report.h"
 #include "resize/cluster_view.h"
@@ -44,15 +43,11 @@ class Runner final : private discovery::Sink {
 
   struct Options {
     std::string controller_id;  // What the lock's key says while we lead.
-    std::string cluster{};      // For the figures' label.
     std::shared_ptr<const backend::MemberAccess> access{};
   };
   // `coordinator` must outlive this.
   Runner(coord::Coordinator& coordinator, coord::ClusterKeys keys, Options options, MakeSource make_source);
   ~Runner() override;
-
-  // Any thread.
-  void collect(telemetry::Exposition& page) const;
 
  private:
   void instances(const std::vector<discovery::Instance>& all) override;
@@ -68,7 +63,6 @@ class Runner final : private discovery::Sink {
   void act(const topology::Spec& spec, const Decision& decision);
   Status ask(const topology::Spec& spec, const Decision& decision);
   void tell(const Decision& decision, const std::string& trouble, base::TimePoint now);
-  void note(const Situation& situation, const Decision& decision);
   void load_memory();
 
   coord::Coordinator& coordinator_;
@@ -78,10 +72,8 @@ class Runner final : private discovery::Sink {
   resize::ClusterView view_;
   std::atomic<bool> stopping_{false};
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  std::optional<std::vector<discovery::Instance>> seen_;  // What the guard let through.
-  Figures figures_;
+  std::mutex mutex_;
+  std::optional<std::vector<discovery::Instance>> seen_;  // What the guard let through. Guarded by mutex_.
 
   // Of the thread:
   std::string words_;  // The discovery key's value that `discovery_` was read from.

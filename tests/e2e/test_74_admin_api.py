@@ -293,19 +293,6 @@ def test_every_path_answers_as_the_contract_says(served):
     log = api.get("/resizes/last/log")
     lines = cluster.cli("resize", "log", "--json", check=0).stdout.splitlines()
     assert log["entries"] == [json.loads(line) for line in lines]
-    # A policy finds the drained one, and leaves it out, until it is admitted by an operator's word.
-    assert api.get("/registry")["membership"] is None
-    found = cluster.directory / "instances.json"
-    found.write_text(json.dumps([{"id": member.id, "address": member.address} for member in cluster.members]))
-    policy = {"source": {"kind": "file", "path": str(found)}, "admit": "auto", "cooldown": "1s"}
-    cluster.cli("member", "policy", cluster.write_spec(discovery=policy), check=0)
-    waits = wait_until(lambda: f"the candidate: {api.get('/registry')['membership']}",
-                       lambda: ((api.get("/registry")["membership"] or {}).get("candidates") or [None])[0], 30)
-    assert waits["id"] == "cache-4" and "drained" in waits["waits_for"] and not waits["why_not"], waits
-    assert "no candidate" in api.post("/members/cache-1/admit", {}, expect=404)["error"]["message"]
-    ended(api.post("/members/cache-4/admit", {"options": options}))
-    cluster.cli("member", "policy", "none", check=0)
-    wait_until("no policy", lambda: api.get("/registry")["membership"] is None, 15)
     ended(api.post(f"/topologies/{before}/restore", {"options": options}))
     wait_until("four members again", lambda: len(api.get("/members")["members"]) == 4, 15)
     ended(api.post("/members/cache-3/remove", {"options": options}))

@@ -69,7 +69,7 @@ export function generate(count, { state = 'running' } = {}) {
     resize: { state, id: 'r-7', phase: resize.phase, step: 3, steps: 4, share_done: active ? 0.56 : null, eta_seconds: resize.eta_seconds }, controller: 'controller@host1', registry_connected: true, at_ms: now,
   };
   const registry = { url: 'http://127.0.0.1:7379', connected: true, since_ms: now - 4e6, error: '', cluster_id: '1407281', revision: 88_211, prefix: '/ringshift/default/cache/', keys: { history: 42, log: 61, routers: 6 },
-    controller: { id: 'controller@host1', lease: '694d70', revision: 12, since_ms: now - 4e6 }, instances: [], routers: routers.map((one, i) => ({ id: one.id, lease: one.lease, revision: 88_200 + i })), membership: null };
+    controller: { id: 'controller@host1', lease: '694d70', revision: 12, since_ms: now - 4e6 }, instances: [], routers: routers.map((one, i) => ({ id: one.id, lease: one.lease, revision: 88_200 + i })) };
   const audit = { entries: [
     { id: '2', at_ms: now - 6e4, who: 'admin, 127.0.0.1', action: 'resize/rate', subject: 'r-7', from: '2000 keys/s', to: '5000 keys/s', result: 'accepted' },
     { id: '1', at_ms: now - 1e5, who: 'admin, 127.0.0.1', action: 'resize/start', subject: 'r-7', from: '1.40', to: `${count} members`, result: 'refused: other clients are connected to cache-2' },

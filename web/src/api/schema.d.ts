@@ -200,23 +200,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/members/{id}/admit": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** A candidate of the membership policy joins, with the weight and zone of its rules (`ringshift member admit`); starts a resize */
-        post: operations["admitMember"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/members/{id}/drain": {
         parameters: {
             query?: never;
@@ -226,7 +209,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The member leaves for now; its id may return, by an operator's word. Starts a resize */
+        /** The member leaves for now; its id may return. Starts a resize */
         post: operations["drainMember"];
         delete?: never;
         options?: never;
@@ -1371,42 +1354,6 @@ export interface components {
                 /** @description Of the topology that it obeys. */
                 revision: number;
             }[];
-            /** @description What the membership policy makes of the instances that were found; null when the spec has no `discovery`, or no controller has looked yet. Some seconds old. */
-            membership: null | components["schemas"]["Membership"];
-        };
-        Membership: {
-            /** @description Where instances are found. */
-            source: string;
-            /** @description Why nothing changes: the source does not answer, or what it says is held; "" when it is well. */
-            trouble: string;
-            /** @description Why the last change by policy was refused; "" when it was not. */
-            last_error: string;
-            /** @enum {string} */
-            admit: "auto" | "manual";
-            /** @description Instances that are no members. */
-            candidates: components["schemas"]["Candidate"][];
-            /** @description Beyond those. */
-            candidates_more: number;
-            /** @description Members whose instance was ready once and is not any more. */
-            gone: {
-                id: string;
-                /** @description Why it does not leave now; "" when it does. */
-                waits_for: string;
-            }[];
-        };
-        Candidate: {
-            id: string;
-            address: string;
-            /** @enum {string} */
-            state: "ready" | "unhealthy" | "draining";
-            /** @description As it would get it, like zone and host: by the spec's rules. */
-            weight: number;
-            zone: string;
-            host: string;
-            /** @description Why it cannot be admitted as it is; "" when it can. */
-            why_not: string;
-            /** @description Why the policy does not admit it now; "" when it does. */
-            waits_for: string;
         };
         AuditEntry: {
             id: string;
@@ -1752,25 +1699,6 @@ export interface operations {
                     "application/json": components["schemas"]["Member"];
                 };
             };
-            default: components["responses"]["Error"];
-        };
-    };
-    admitMember: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: components["parameters"]["MemberId"];
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["MemberAction"];
-            };
-        };
-        responses: {
-            200: components["responses"]["Started"];
             default: components["responses"]["Error"];
         };
     };
