@@ -10,6 +10,7 @@
 #include "base/encoding.h"
 #include "base/log.h"
 #include "coord/topology_changes.h"
+#include "membership/admit.h"
 #include "resize/ask.h"
 
 namespace ringshift::admin {
@@ -144,7 +145,23 @@ Answer Actions::add_members(const Order& order) {
   if (!body) return error_answer(body.error());
   body->change.edit.emplace();
   body->change.edit->add = std::move(body->members);
-  return start_to(order, *std::move(body));
+  std::vector<std::string> ids;
+  for (const topology::Member& member : body->change.edit->add) ids.push_back(member.id);
+  return start_marked(order, *std::move(body), ids, false);
+}
+
+Answer Actions::admit(const Order& order) {
+  Result<StartBody> body = parse_start_body(order.body, StartKind::member);
+  if (!body) return error_answer(body.error());
+  const auto report = membership::read_report(coordinator_, keys_, model_.cluster());
+  if (!report) return error_answer(report.error());
+  const Result<topology::Member> member = membership::admissible(*report, order.subject);
+  if (!member && member.error().kind == ErrorKind::stale)
+    return error_answer(409, "refused", member.error().message);
+  if (!member) return error_answer(member.error());
+  body->change.edit.emplace();
+  body->change.edit->add = {*member};
+  return start_marked(order, *std::move(body), {member->id}, false);
 }
 
 Answer Actions::drain_member(const Order& order) {
@@ -152,7 +169,7 @@ Answer Actions::drain_member(const Order& order) {
   if (!body) return error_answer(body.error());
   body->change.edit.emplace();
   body->change.edit->remove = {order.subject};
-  return start_to(order, *std::move(body));
+  return start_marked(order, *std::move(body), {order.subject}, true);
 }
 
 Answer Actions::remove_member(const Order& order) {
@@ -177,6 +194,16 @@ Answer Actions::restore(const Order& order) {
   if (!body) return error_answer(body.error());
   body->change.topology = order.subject;
   return start_to(order, *std::move(body));
+}
+
+Answer Actions::start_marked(const Order& order, StartBody body, const std::vector<std::string>& ids,
+                             bool drained) {
+  membership::DrainMarks marks;
+  if (const Status done = marks.set(coordinator_, keys_, ids, drained, order.who); !done)
+    return error_answer(done.error());
+  Answer answer = start_to(order, std::move(body));
+  if (answer.status != 200) marks.undo(coordinator_);
+  return answer;
 }
 
 Answer Actions::start_to(const Order& order, StartBody body) {

@@ -36,6 +36,7 @@ class Actions {
   [[nodiscard]] Answer start(const Order& order);
   [[nodiscard]] Answer add_members(const Order& order);
   [[nodiscard]] Answer drain_member(const Order& order);
+  [[nodiscard]] Answer admit(const Order& order);
   [[nodiscard]] Answer remove_member(const Order& order);
   [[nodiscard]] Answer weigh_member(const Order& order);
   [[nodiscard]] Answer restore(const Order& order);
@@ -49,6 +50,9 @@ class Actions {
  private:
   // A resize to the spec that `change` makes.
   [[nodiscard]] Answer start_to(const Order& order, StartBody body);
+  // The same with marks of `ids` as drained, or without them: taken back when it is not started.
+  [[nodiscard]] Answer start_marked(const Order& order, StartBody body, const std::vector<std::string>& ids,
+                                    bool drained);
   // The controller's answer to it.
   [[nodiscard]] Answer ask(const Order& order, resize::Request request, const std::string& from,
                            const std::string& to);

@@ -12,6 +12,7 @@ using Severity = Alert::Severity;
 
 constexpr std::int64_t kRouterMayTakeMs = 3000;  // To apply a topology.
 constexpr std::int64_t kOutageMayTakeMs = 3000, kElectionMayTakeMs = 3000;
+constexpr std::int64_t kSourceMayTakeMs = 15'000;  // To answer.
 constexpr double kMemoryFull = 0.9, kClientsFull = 0.9;
 constexpr double kErrorsShare = 0.01, kErrorsPerSecond = 1;
 constexpr double kHotShare = 0.2, kHotPerSecond = 100;
@@ -26,6 +27,7 @@ class Judge {
     members();
     traffic();
     resize();
+    membership();
     return std::move(alerts_);
   }
 
@@ -150,6 +152,38 @@ class Judge {
           fmt::format("Resize {} has {} big keys that wait for your word.", status.id,
                       status.big_keys_waiting),
           {{"keys", static_cast<double>(status.big_keys_waiting)}});
+    }
+  }
+
+  // What the leading controller told; without one it is old.
+  void membership() {
+    if (facts_.membership == nullptr || !facts_.has_controller) return;
+    const membership::Report& told = *facts_.membership;
+    const bool old_enough = facts_.now_ms - told.trouble_since_ms >= kSourceMayTakeMs;
+    if (!told.trouble.empty() && (told.held || old_enough)) {
+      add(Severity::warning, told.held ? "discovery_held" : "discovery_trouble", "",
+          fmt::format("The source of instances ({}) {}: {}. Nobody joins or leaves by policy meanwhile.",
+                      told.source, told.held ? "is not believed" : "is in trouble", told.trouble));
+    }
+    // A resize that takes a member out is why its instance drains.
+    const std::string& state = facts_.resize.state;
+    const bool resizes =
+        state == "preparing" || state == "running" || state == "paused" || state == "rolling_back";
+    for (const auto& gone : told.gone) {
+      if (resizes) break;
+      add(Severity::warning, "member_gone", gone.id,
+          fmt::format(
+              "The instance of member {} is gone. {}.", gone.id,
+              gone.waits_for.empty() ? "The member leaves now" : "The member stays: " + gone.waits_for));
+    }
+    for (const auto& one : told.elsewhere) {
+      add(Severity::warning, "member_elsewhere", one.id,
+          fmt::format("The instance of member {} is at {}; routers ask {}.", one.id, one.instance_address,
+                      one.member_address));
+    }
+    if (!told.last_error.empty()) {
+      add(Severity::warning, "policy_refused", told.last_change.member,
+          fmt::format("{}. It is tried again after the cool-down.", told.last_error));
     }
   }
 

@@ -12,6 +12,7 @@
 
 #include "admin/figures.h"
 #include "admin/member_poll.h"
+#include "membership/report.h"
 #include "resize/status.h"
 
 namespace ringshift::admin {
@@ -53,6 +54,7 @@ struct AlertFacts {
   std::optional<double> requests_per_second, errors_per_second;
   std::vector<HotKeyFacts> hot_keys;
   resize::ResizeStatus resize;
+  const membership::Report* membership = nullptr;  // Null: no policy, or nobody has looked yet.
 };
 
 class AlertBook {

@@ -126,6 +126,7 @@ struct Api::Impl {
   Answer routers(const ApiCall&) { return json_answer(*model.state()->routers); }
   Answer registry(const ApiCall&) { return json_answer(*model.state()->registry); }
   Answer audit(const ApiCall& call);
+  Answer membership(const ApiCall&) { return json_answer(*model.state()->membership); }
   // Actions.
   static Actions::Order order(const ApiCall& call, const char* action) {
     return {call.who, action, call.subject, call.request.body};
@@ -144,6 +145,7 @@ struct Api::Impl {
   Answer big_keys(const ApiCall& call) { return actions.big_keys(order(call, "resize/big-keys")); }
   Answer lost(const ApiCall& call) { return actions.declare_lost(order(call, "resize/lost")); }
   Answer add(const ApiCall& call) { return actions.add_members(order(call, "members/add")); }
+  Answer admit(const ApiCall& call) { return actions.admit(order(call, "membership/admit")); }
   Answer drain(const ApiCall& call) { return actions.drain_member(order(call, "members/drain")); }
   Answer remove(const ApiCall& call) { return actions.remove_member(order(call, "members/remove")); }
   Answer weigh(const ApiCall& call) { return actions.weigh_member(order(call, "members/weight")); }
@@ -171,6 +173,8 @@ const std::vector<Api::Impl::Route>& Api::Impl::table() {
       {"POST", "/members/{id}/drain", &Impl::drain, true},
       {"POST", "/members/{id}/remove", &Impl::remove, true},
       {"POST", "/members/{id}/weight", &Impl::weigh, true},
+      {"GET", "/membership", &Impl::membership},
+      {"POST", "/membership/{id}/admit", &Impl::admit, true},
       {"GET", "/resize", &Impl::resize_status},
       {"POST", "/resize/plan", &Impl::plan},
       {"POST", "/resize/start", &Impl::start, true},

@@ -75,6 +75,9 @@ std::string Events::snapshot(const State& state, Topics topics) const {
       case Topic::registry:
         out.add("registry", *state.registry);
         break;
+      case Topic::membership:
+        out.add("membership", *state.membership);
+        break;
       case Topic::audit: {
         std::vector<std::string> entries;
         for (auto it = state.audit->rbegin(); it != state.audit->rend() && entries.size() < kAuditKept; ++it)

@@ -45,6 +45,7 @@ class Model final : public coord::Watcher {
   Model& operator=(const Model&) = delete;
 
   [[nodiscard]] std::shared_ptr<const State> state() const;  // Never null.
+  [[nodiscard]] const std::string& cluster() const noexcept { return options_.names.cluster; }
   // The states after `number`, oldest first; nullopt when some of them are gone already.
   [[nodiscard]] std::optional<std::vector<std::shared_ptr<const State>>> since(std::uint64_t number) const;
 

@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "admin/membership_view.h"
 #include "base/encoding.h"
 #include "base/log.h"
+#include "coord/membership_keys.h"
 #include "coord/topology_changes.h"
 
 namespace ringshift::admin {
@@ -69,6 +71,8 @@ void Picture::reset(const coord::Range& range, Moment now) {
   controller_.reset();
   controller_since_ms_.reset();
   origin_reported_.reset();
+  take_membership(coord::discovery_key(keys_), "");
+  take_membership(coord::membership_key(keys_), "");
   pending_.clear();
   history_changed_ = logs_changed_ = audit_changed_ = fresh_start_ = true;
   cluster_id_ = range.cluster_id;
@@ -115,6 +119,8 @@ void Picture::take(const coord::KeyValue& kv, Moment now, bool news) {
     const auto [end, code] = std::from_chars(kv.value.data(), kv.value.data() + kv.value.size(), qps);
     origin_reported_ = code == std::errc() && std::isfinite(qps) ? std::optional(qps) : std::nullopt;
     origin_reported_ms_ = now.unix_ms;
+  } else if (kv.key == coord::discovery_key(keys_) || kv.key == coord::membership_key(keys_)) {
+    take_membership(kv.key, kv.value);
   } else if (kv.key.starts_with(keys_.routers())) {
     take_router(kv, now);
   } else if (kv.key.starts_with(keys_.history())) {
@@ -148,6 +154,8 @@ void Picture::forget(const std::string& key, Moment now) {
     controller_lost_ms_ = now.unix_ms;
   } else if (key == keys_.origin()) {
     origin_reported_.reset();
+  } else if (key == coord::discovery_key(keys_) || key == coord::membership_key(keys_)) {
+    take_membership(key, "");
   } else if (key.starts_with(keys_.routers())) {
     routers_.erase(key.substr(keys_.routers().size()));
   } else if (key.starts_with(keys_.history())) {
@@ -170,6 +178,14 @@ void Picture::forget(const std::string& key, Moment now) {
   } else if (key.starts_with(keys_.instances())) {
     instances_.erase(key.substr(keys_.instances().size()));
   }
+}
+
+void Picture::take_membership(const std::string& key, std::string value) {
+  (key == coord::membership_key(keys_) ? membership_ : discovery_) = std::move(value);
+  report_.reset();
+  membership_changed_ = true;
+  if (discovery_.empty() || membership_.empty()) return;
+  if (auto report = membership::parse_report(membership_)) report_ = *std::move(report);
 }
 
 void Picture::take_topology(const coord::KeyValue& kv, Moment now) {
@@ -364,6 +380,14 @@ std::shared_ptr<const State> Picture::build(Moment now) {
   if (!last_ || registry != *last_->registry) {
     state->registry = std::make_shared<const std::string>(registry);
     say(*state, Topic::registry, std::move(registry));
+  }
+
+  if (std::exchange(membership_changed_, false)) {
+    std::string text = membership_text(discovery_, report_);
+    if (!last_ || text != *last_->membership) {
+      state->membership = std::make_shared<const std::string>(text);
+      say(*state, Topic::membership, std::move(text));
+    }
   }
 
   sum_up(now);

@@ -19,6 +19,7 @@
 #include "admin/state.h"
 #include "coord/coordinator.h"
 #include "coord/keys.h"
+#include "membership/report.h"
 #include "ringshift/diff.h"
 
 namespace ringshift::admin {
@@ -79,6 +80,8 @@ class Picture {
   void take_log(const coord::KeyValue& kv, bool news);
   void take_audit(const coord::KeyValue& kv, bool news);
   void take_status(const coord::KeyValue& kv, Moment now);
+  // Of the policy's two keys; `value` "": it is gone.
+  void take_membership(const std::string& key, std::string value);
   void take_router(const coord::KeyValue& kv, Moment now);
   void update_shares();
   void sum_up(Moment now);
@@ -115,6 +118,9 @@ class Picture {
   std::optional<topology::Topology> last_past_;          // Of the newest entry: to say what changed.
   resize::LoggedResizes logs_;
   std::map<std::string, AuditEntry> audit_;
+  std::string discovery_, membership_;        // The values of the keys; "" when they are not there.
+  std::optional<membership::Report> report_;  // Of membership_, while there is a policy.
+  bool membership_changed_ = true;
   std::optional<coord::KeyValue> controller_;
   std::optional<std::int64_t> controller_since_ms_;
   std::int64_t controller_lost_ms_ = 0;  // Since when nobody holds the lock, when nobody does.

@@ -124,6 +124,7 @@ AlertFacts Picture::alert_facts(Moment now) const {
   facts.errors_per_second = field_of(totals_.smooth, [](const RouterRates& r) { return r.errors; });
   facts.hot_keys = hot_facts_;
   facts.resize = status_;
+  facts.membership = report_ ? &*report_ : nullptr;
   return facts;
 }
 

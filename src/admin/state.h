@@ -33,11 +33,12 @@ enum class Topic {
   mark,
   hot_keys,
   registry,
+  membership,
   audit
 };
-inline constexpr const char* kTopicNames[] = {"overview", "members",  "routers", "resize",
-                                              "log",      "topology", "series",  "mark",
-                                              "hot_keys", "registry", "audit"};
+inline constexpr const char* kTopicNames[] = {"overview", "members",  "routers",    "resize",
+                                              "log",      "topology", "series",     "mark",
+                                              "hot_keys", "registry", "membership", "audit"};
 inline constexpr std::size_t kTopics = std::size(kTopicNames);
 
 // What is new: the data of an SSE event.
@@ -63,9 +64,9 @@ struct State {
   std::vector<News> news;    // Against the state before.
   bool fresh_start = false;  // The registry was read anew: who follows takes a snapshot.
 
-  Text overview, routers, resize, hot_keys, registry, topology;       // topology: a summary, or null.
-  std::shared_ptr<const std::map<std::string, std::string>> members;  // Id -> JSON.
-  std::string members_head;                                           // "version":"1.17","exact_shares":true
+  Text overview, routers, resize, hot_keys, registry, membership, topology;  // topology: a summary, or null.
+  std::shared_ptr<const std::map<std::string, std::string>> members;         // Id -> JSON.
+  std::string members_head;  // "version":"1.17","exact_shares":true
 
   std::shared_ptr<const coord::StoredTopology> stored;  // Null: there is none yet.
   std::shared_ptr<const topology::Snapshot> snapshot;   // Of it.

@@ -60,6 +60,7 @@ int run_controller(Flags& flags) {
   const auto membership =
       start_membership(**coordinator, flags.registry, flags.options.id, flags.options.member_access);
   show_controller(admin->get(), controller, flags.registry.cluster);
+  show_membership(admin->get(), *membership, flags.registry.cluster);
   show_certificates(admin->get(), nullptr, access->get());
   announce("controller", fmt::format("cluster {} at {}", flags.registry.cluster, flags.registry.registry));
   const auto api =

@@ -97,6 +97,7 @@ void Deployment::show(admin::Listener* listener) {
   if (listener == nullptr) return;
   listener->collect([this](telemetry::Exposition& page) { impl_->registry->collect(page); });
   show_controller(listener, *impl_->controller, impl_->flags.cluster);
+  show_membership(listener, *impl_->membership, impl_->flags.cluster);
   show_proxy(listener, *impl_->proxy);
 }
 

@@ -11,8 +11,9 @@
 #include "cli/requests.h"
 #include "cli/spec_file.h"
 #include "coord/membership_keys.h"
-#include "membership/report.h"
+#include "membership/admit.h"
 #include "plan/edit.h"
+#include "resize/controls.h"
 #include "topology/discovery.h"
 
 namespace ringshift::cli {
@@ -35,20 +36,7 @@ std::string read_key(coord::Coordinator& coordinator, const std::string& key) {
 }
 
 membership::Report read_report(coord::Coordinator& coordinator, const RegistryFlags& flags) {
-  const coord::ClusterKeys keys = flags.keys();
-  if (read_key(coordinator, coord::discovery_key(keys)).empty()) {
-    end_command(kFailed,
-                fmt::format("cluster '{}' has no discovery: its members are what operators make them. Give "
-                            "it one by a spec's block 'discovery' ('ringshift member policy FILE')",
-                            flags.cluster));
-  }
-  const std::string text = read_key(coordinator, coord::membership_key(keys));
-  if (text.empty()) {
-    end_command(kFailed,
-                fmt::format("no controller of cluster '{}' has looked for instances yet: is one running?",
-                            flags.cluster));
-  }
-  return or_end(membership::parse_report(text));
+  return or_end(membership::read_report(coordinator, flags.keys(), flags.cluster));
 }
 
 std::string_view state_word(discovery::InstanceState state) {
@@ -59,8 +47,20 @@ std::string_view state_word(discovery::InstanceState state) {
 
 void print_report(const membership::Report& report) {
   fmt::print("source {}, admission {}\n", report.source, report.admit_auto ? "auto" : "manual");
-  if (!report.trouble.empty()) fmt::print("in trouble, so nothing changes: {}\n", report.trouble);
-  if (!report.last_error.empty()) fmt::print("last change: {}\n", report.last_error);
+  if (!report.trouble.empty()) {
+    fmt::print("in trouble{}, so nothing changes: {}\n",
+               report.trouble_since_ms == 0 ? "" : " since " + resize::local_time(report.trouble_since_ms),
+               report.trouble);
+  }
+  if (!report.last_error.empty()) {
+    fmt::print("last change: {}\n", report.last_error);
+  } else if (!report.last_change.member.empty()) {
+    fmt::print("last change: {} {} at {}\n", report.last_change.member,
+               report.last_change.joins ? "was admitted" : "left",
+               resize::local_time(report.last_change.at_ms));
+  }
+  if (report.cooldown_until_ms != 0)
+    fmt::print("cool-down until {}\n", resize::local_time(report.cooldown_until_ms));
   for (const membership::Candidate& candidate : report.candidates) {
     const topology::Member& member = candidate.member;
     fmt::print(
@@ -70,8 +70,16 @@ void print_report(const membership::Report& report) {
   }
   if (report.candidates_more != 0) fmt::print("and {} more\n", report.candidates_more);
   if (report.candidates.empty()) fmt::print("no candidates\n");
-  for (const auto& gone : report.gone)
-    fmt::print("member {} is gone; it stays: {}\n", gone.id, gone.waits_for);
+  for (const auto& gone : report.gone) {
+    fmt::print("member {} is gone{}; {}{}\n", gone.id,
+               gone.since_ms == 0 ? "" : " since " + resize::local_time(gone.since_ms),
+               gone.waits_for.empty() ? "it leaves now" : "it stays: " + gone.waits_for,
+               gone.leaves_at_ms == 0 ? "" : "; leaves at " + resize::local_time(gone.leaves_at_ms));
+  }
+  for (const auto& one : report.elsewhere) {
+    fmt::print("member {} is at {}, its instance at {}: routers ask the first\n", one.id, one.member_address,
+               one.instance_address);
+  }
 }
 
 void run_candidates(const LookFlags& flags) {
@@ -87,22 +95,11 @@ void run_candidates(const LookFlags& flags) {
 void run_admit(AdmitFlags& flags) {
   const auto coordinator = or_end(flags.start.registry.connect());
   const membership::Report report = read_report(*coordinator, flags.start.registry);
-  for (const membership::Candidate& candidate : report.candidates) {
-    if (candidate.member.id != flags.id) continue;
-    if (!candidate.why_not.empty()) {
-      end_command(kFailed, fmt::format("{}: {}; 'ringshift member add {} {}' adds it nevertheless", flags.id,
-                                       candidate.why_not, flags.id, candidate.member.address));
-    }
-    if (candidate.state == discovery::InstanceState::unhealthy) {
-      end_command(kFailed, fmt::format("{} is unhealthy: see what its agent says", flags.id));
-    }
-    mark_drained(flags.start, {flags.id}, false);
-    plan::Edit edit;
-    edit.add = {candidate.member};
-    start_resize(flags.start, [&](const topology::Spec& in_force) { return plan::edit(in_force, edit); });
-    return;
-  }
-  end_command(kFailed, fmt::format("{} is no candidate: see 'ringshift member candidates'", flags.id));
+  const topology::Member member = or_end(membership::admissible(report, flags.id));
+  mark_drained(flags.start, {flags.id}, false);
+  plan::Edit edit;
+  edit.add = {member};
+  start_resize(flags.start, [&](const topology::Spec& in_force) { return plan::edit(in_force, edit); });
 }
 
 void run_policy(const LookFlags& flags) {
@@ -129,29 +126,12 @@ void run_policy(const LookFlags& flags) {
 }  // namespace
 
 void mark_drained(StartFlags& flags, std::vector<std::string> ids, bool drained) {
-  auto before = std::make_shared<std::vector<coord::Op>>();  // What takes it back.
-  flags.before_request = [ids = std::move(ids), drained, before](coord::Coordinator& coordinator,
-                                                                 const coord::ClusterKeys& keys) -> Status {
-    std::vector<coord::Op> ops;
-    for (const std::string& id : ids) {
-      const std::string key = coord::drained_key(keys, id);
-      const auto there = coordinator.get(key);
-      if (!there) return std::unexpected(there.error());
-      if (there->has_value() == drained) continue;
-      const nlohmann::json mark = {{"by", who_asks()}};
-      ops.push_back(
-          {drained ? coord::Op::Kind::put : coord::Op::Kind::remove, key, drained ? mark.dump() : "", 0});
-      before->push_back(
-          {drained ? coord::Op::Kind::remove : coord::Op::Kind::put, key, drained ? "" : (*there)->value, 0});
-    }
-    if (ops.empty()) return {};
-    const auto done = coordinator.transact({}, ops);
-    if (!done) return std::unexpected(done.error());
-    return {};
+  auto marks = std::make_shared<membership::DrainMarks>();
+  flags.before_request = [ids = std::move(ids), drained, marks](coord::Coordinator& coordinator,
+                                                                const coord::ClusterKeys& keys) {
+    return marks->set(coordinator, keys, ids, drained, who_asks());
   };
-  flags.after_refusal = [before](coord::Coordinator& coordinator) {
-    if (!before->empty()) static_cast<void>(coordinator.transact({}, *before));
-  };
+  flags.after_refusal = [marks](coord::Coordinator& coordinator) { marks->undo(coordinator); };
 }
 
 void add_member_policy(CLI::App& member) {

@@ -29,4 +29,10 @@ std::unique_ptr<membership::Runner> start_membership(coord::Coordinator& coordin
       [around](const topology::DiscoverySource& words) { return make_source_of_spec(words, around); });
 }
 
+void show_membership(admin::Listener* listener, const membership::Runner& runner,
+                     const std::string& cluster) {
+  if (listener == nullptr) return;
+  listener->collect([&runner, cluster](telemetry::Exposition& page) { runner.collect(page, cluster); });
+}
+
 }  // namespace ringshift::cli

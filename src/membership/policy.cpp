@@ -66,45 +66,63 @@ void look(const Situation& now, base::TimePoint at, Memory& memory) {
   run_clocks(memory.ready_for, ready, watched);
 }
 
-// Why nothing at all may change now; "" when something may.
-std::string held(const Situation& now, const Memory& memory) {
-  if (!now.source_well) return "the source is in trouble";
-  if (now.resizing) return "a resize runs";
-  if (memory.quiet_for < now.discovery.cooldown) {
-    return fmt::format("cool-down, {} s more", whole_seconds(now.discovery.cooldown - memory.quiet_for) + 1);
-  }
+base::Duration cooldown_left(const Situation& now, const Memory& memory) {
+  return std::max(base::Duration{0}, now.discovery.cooldown - memory.quiet_for);
+}
+
+// Why nothing at all may change now; empty when something may.
+Reason held(const Situation& now, const Memory& memory) {
+  if (!now.source_well) return {"source", "the source is in trouble"};
+  if (now.resizing) return {"resize", "a resize runs"};
+  if (const base::Duration left = cooldown_left(now, memory); left.count() > 0)
+    return {"cooldown", fmt::format("cool-down, {} s more", whole_seconds(left) + 1)};
   return {};
 }
 
-std::string stays_because(const Situation& now, base::Duration gone_for, std::size_t gone,
-                          const std::string& all_held) {
+Reason stays_because(const Situation& now, base::Duration gone_for, std::size_t gone,
+                     const Reason& all_held) {
   const topology::DiscoveryRemove& remove = now.discovery.remove;
-  if (remove.after.count() == 0) return "nobody leaves by himself (remove.after)";
+  if (remove.after.count() == 0) return {"never", "nobody leaves by himself (remove.after)"};
   if (gone > remove.at_most) {
-    return fmt::format("{} members are gone at once, more than {} (remove.at_most): an operator decides",
-                       gone, remove.at_most);
+    return {"too_many",
+            fmt::format("{} members are gone at once, more than {} (remove.at_most): an operator decides",
+                        gone, remove.at_most)};
   }
   if (now.spec.members.size() <= remove.floor) {
-    return fmt::format("the cluster would have fewer than {} members (remove.floor)", remove.floor);
+    return {"floor",
+            fmt::format("the cluster would have fewer than {} members (remove.floor)", remove.floor)};
   }
-  if (gone_for < remove.after) return fmt::format("{} s more", whole_seconds(remove.after - gone_for) + 1);
+  if (gone_for < remove.after)
+    return {"counting", fmt::format("{} s more", whole_seconds(remove.after - gone_for) + 1)};
   return all_held;
 }
 
-std::string waits_because(const Situation& now, const Candidate& candidate, const Memory& memory,
-                          const std::string& all_held) {
-  if (!candidate.why_not.empty()) return candidate.why_not;
-  if (!now.discovery.admit_auto) return "an operator admits it: ringshift member admit";
-  if (now.drained.contains(candidate.member.id)) {
-    return "an operator drained it: 'ringshift member admit' takes the mark away";
+Gone gone_member(const Situation& now, const std::string& id, base::Duration since, const Memory& memory,
+                 const Reason& all_held) {
+  Reason stays = stays_because(now, since, memory.gone_for.size(), all_held);
+  Gone gone{id, since, std::move(stays.text), std::move(stays.code), std::nullopt};
+  const bool by_itself = gone.code.empty() || gone.code == "counting" || gone.code == "cooldown";
+  if (by_itself && !now.resizing) {
+    const base::Duration rest = std::max(base::Duration{0}, now.discovery.remove.after - since);
+    gone.leaves_in = std::max(rest, cooldown_left(now, memory));
   }
-  if (candidate.state != InstanceState::ready) return "it is not ready";
+  return gone;
+}
+
+Reason waits_because(const Situation& now, const Candidate& candidate, const Memory& memory,
+                     const Reason& all_held) {
+  if (!now.discovery.admit_auto) return {"operator", "an operator admits it: ringshift member admit"};
+  if (now.drained.contains(candidate.member.id))
+    return {"drained", "an operator drained it: 'ringshift member admit' takes the mark away"};
+  if (candidate.state != InstanceState::ready) return {"not_ready", "it is not ready"};
   if (!memory.gone_for.empty()) {
-    return fmt::format("member {} is gone, which comes first", memory.gone_for.begin()->first);
+    return {"member_gone",
+            fmt::format("member {} is gone, which comes first", memory.gone_for.begin()->first)};
   }
   const auto ready = memory.ready_for.find(candidate.member.id);
   const base::Duration steady = std::min<base::Duration>(kSteady, now.discovery.cooldown);
-  if (ready == memory.ready_for.end() || ready->second < steady) return "it has not been ready for long";
+  if (ready == memory.ready_for.end() || ready->second < steady)
+    return {"not_steady", "it has not been ready for long"};
   return all_held;
 }
 
@@ -128,52 +146,62 @@ Member as_member(const topology::DiscoverySpec& discovery, const Instance& insta
   return member;
 }
 
-std::string unfit(const Situation& now, const Instance& instance) {
+Reason unfit(const Situation& now, const Instance& instance) {
   const topology::DiscoveryMatch& match = now.discovery.match;
-  if (!is_name(instance.id)) return "its id is no name: letters, digits and - _ . :";
-  if (!any_fits(match.ids, [&](const auto& one) { return topology::fits_pattern(one, instance.id); })) {
-    return "its id does not match (match.ids)";
-  }
-  if (const std::string wrong = topology::check_address(instance.address); !wrong.empty()) return wrong;
+  if (!is_name(instance.id)) return {"id_invalid", "its id is no name: letters, digits and - _ . :"};
+  if (!any_fits(match.ids, [&](const auto& one) { return topology::fits_pattern(one, instance.id); }))
+    return {"id_no_match", "its id does not match (match.ids)"};
+  if (std::string wrong = topology::check_address(instance.address); !wrong.empty())
+    return {"address_invalid", std::move(wrong)};
   if (!any_fits(match.addresses,
                 [&](const auto& one) { return topology::fits_address(one, instance.address); })) {
-    return "its address does not match (match.addresses)";
+    return {"address_no_match", "its address does not match (match.addresses)"};
   }
   if (!match.name_space.empty()) {
     const auto label = instance.labels.find("namespace");
     if (label == instance.labels.end() || label->second != match.name_space)
-      return "its label 'namespace' does not match (match.namespace)";
+      return {"namespace_no_match", "its label 'namespace' does not match (match.namespace)"};
   }
-  const bool redis = now.spec.protocol == topology::Protocol::redis;
-  if (instance.protocol != (redis ? "redis" : "memcached"))
-    return fmt::format("it speaks {}, the cluster {}", instance.protocol, redis ? "redis" : "memcached");
-  if (std::ranges::find(now.spec.retired, instance.id) != now.spec.retired.end()) return "its id is retired";
+  const char* const spoken = now.spec.protocol == topology::Protocol::redis ? "redis" : "memcached";
+  if (instance.protocol != spoken)
+    return {"protocol", fmt::format("it speaks {}, the cluster {}", instance.protocol, spoken)};
+  if (std::ranges::find(now.spec.retired, instance.id) != now.spec.retired.end())
+    return {"retired", "its id is retired"};
   for (const Member& member : now.spec.members) {
-    if (member.address == instance.address) return fmt::format("member {} has its address", member.id);
+    if (member.address == instance.address)
+      return {"address_taken", fmt::format("member {} has its address", member.id)};
   }
   return {};
 }
 
 Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
   look(now, at, memory);
-  const std::string all_held = held(now, memory);
+  const Reason all_held = held(now, memory);
   Decision out;
+  if (!now.resizing) out.cooldown_left = cooldown_left(now, memory);
   for (const auto& [id, since] : memory.gone_for) {
-    Gone gone{id, since, stays_because(now, since, memory.gone_for.size(), all_held)};
+    Gone gone = gone_member(now, id, since, memory, all_held);
     // The longest gone first.
     const bool first = !out.remove || since > memory.gone_for.at(*out.remove);
     if (gone.waits_for.empty() && first) out.remove = id;
     out.gone.push_back(std::move(gone));
   }
   for (const Instance& instance : now.instances) {
-    if (member_of(now.spec, instance.id) != nullptr) continue;
+    if (const Member* member = member_of(now.spec, instance.id)) {
+      if (member->address != instance.address)
+        out.elsewhere.push_back({member->id, member->address, instance.address});
+      continue;
+    }
     Candidate candidate;
     candidate.member = as_member(now.discovery, instance);
     candidate.state = instance.state;
-    candidate.why_not = unfit(now, instance);
-    candidate.waits_for = waits_because(now, candidate, memory, all_held);
-    if (candidate.waits_for.empty() && (out.remove || out.admit)) candidate.waits_for = "one at a time";
-    if (candidate.waits_for.empty()) out.admit = candidate.member;
+    Reason why = unfit(now, instance);
+    candidate.why_not = why.text;
+    if (why.empty()) why = waits_because(now, candidate, memory, all_held);
+    if (why.empty() && (out.remove || out.admit)) why = {"one_at_a_time", "one at a time"};
+    if (why.empty()) out.admit = candidate.member;
+    candidate.waits_for = std::move(why.text);
+    candidate.code = std::move(why.code);
     out.candidates.push_back(std::move(candidate));
   }
   return out;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -45,23 +46,50 @@ struct Situation {
   const std::set<std::string>& drained;  // By an operator's word.
 };
 
+// Why something is not done: a word for programs (kReasonCodes) and a sentence for people.
+struct Reason {
+  std::string code, text;
+  [[nodiscard]] bool empty() const noexcept { return text.empty(); }
+};
+inline constexpr std::string_view kReasonCodes[] = {
+    // Why an instance can be no member.
+    "id_invalid", "id_no_match", "address_invalid", "address_no_match", "namespace_no_match", "protocol",
+    "retired", "address_taken",
+    // What one that can be waits for.
+    "operator", "drained", "not_ready", "member_gone", "not_steady", "one_at_a_time",
+    // What a member that is gone waits for.
+    "never", "too_many", "floor", "counting",
+    // What both wait for.
+    "source", "resize", "cooldown"};
+
 struct Candidate {
   topology::Member member;  // As it would be: weight and zone by the spec's rules.
   discovery::InstanceState state = discovery::InstanceState::ready;
   std::string why_not;    // Why no operator can admit it as it is; "" when he can.
   std::string waits_for;  // Why it is not admitted by itself now; "" when it is.
+  std::string code;       // Of `why_not`, else of `waits_for`.
   bool operator==(const Candidate&) const = default;
 };
 
 struct Gone {
   std::string id;
   base::Duration since{0};
-  std::string waits_for;  // Why it does not leave now; "" when it does.
+  std::string waits_for;                    // Why it does not leave now; "" when it does.
+  std::string code;                         // Of `waits_for`.
+  std::optional<base::Duration> leaves_in;  // At the earliest; nullopt: not by itself, or nobody knows.
+};
+
+// A member whose instance says that it is somewhere else: routers still ask the member's address.
+struct Elsewhere {
+  std::string id, member_address, instance_address;
+  bool operator==(const Elsewhere&) const = default;
 };
 
 struct Decision {
   std::vector<Candidate> candidates;  // By id.
   std::vector<Gone> gone;             // By id.
+  std::vector<Elsewhere> elsewhere;   // By id.
+  base::Duration cooldown_left{0};    // Before the policy may change something; 0 while a resize runs.
   std::optional<topology::Member> admit;
   std::optional<std::string> remove;  // Never both.
 };
@@ -73,7 +101,7 @@ void changed(Memory& memory);
 // What `instance` would be as a member.
 [[nodiscard]] topology::Member as_member(const topology::DiscoverySpec& discovery,
                                          const discovery::Instance& instance);
-// Why `instance` may not become a member at all; "" when it may.
-[[nodiscard]] std::string unfit(const Situation& now, const discovery::Instance& instance);
+// Why `instance` may not become a member at all; empty when it may.
+[[nodiscard]] Reason unfit(const Situation& now, const discovery::Instance& instance);
 
 }  // namespace ringshift::membership

@@ -11,6 +11,7 @@
 #include "coord/stored_topology.h"
 #include "plan/edit.h"
 #include "resize/ask.h"
+#include "resize/controls.h"
 #include "topology/discovery.h"
 
 namespace ringshift::membership {
@@ -66,16 +67,26 @@ void Runner::drop_source() {
   seen_.reset();
 }
 
-std::string Runner::source_trouble() const {
-  if (!source_error_.empty()) return source_error_;
-  if (!source_) return "there is no source yet";
-  const discovery::Guard::State state = guard_->state();
-  if (!state.trouble.empty()) return state.trouble;
-  if (state.held) {
-    return fmt::format("it shows {} instances, without {} of the {} before: held until that stays so",
-                       state.held->seen, state.held->missing, state.held->of);
+Runner::SourceState Runner::source_state(base::TimePoint now) const {
+  SourceState out;
+  out.age = now - source_wanted_;  // Until there is a list.
+  if (!source_error_.empty() || !source_) {
+    out.trouble = source_error_.empty() ? "there is no source yet" : source_error_;
+    return out;
   }
-  return {};
+  const discovery::Guard::State guard = guard_->state();
+  if (guard.age) out.age = *guard.age;
+  out.answers = guard.trouble.empty() && (guard.age || guard.held);
+  out.held = guard.held.has_value();
+  if (!guard.trouble.empty()) {
+    out.trouble = guard.trouble;
+  } else if (guard.held) {
+    out.trouble = fmt::format("it shows {} instances, without {} of the {} before: held until that stays so",
+                              guard.held->seen, guard.held->missing, guard.held->of);
+  } else if (!guard.age) {
+    out.trouble = "it has not answered yet";
+  }
+  return out;
 }
 
 void Runner::work() {
@@ -95,14 +106,24 @@ void Runner::rest() {
   discovery_.reset();
   words_.clear();
   leading_ = false;
+  figures_.rests();
 }
 
 // Who was seen by the leader before us may be found gone by us.
 void Runner::load_memory() {
   memory_ = {};
+  told_.clear();
+  last_report_ = {};
+  last_change_ = {};
+  last_error_.clear();
   const auto kv = view_.get(coord::membership_key(keys_));
   if (!kv) return;
-  if (const Result<Report> before = parse_report(kv->value)) memory_.seen = before->seen;
+  Result<Report> before = parse_report(kv->value);
+  if (!before) return;
+  memory_.seen = before->seen;
+  last_change_ = before->last_change;
+  last_error_ = before->last_error;
+  last_report_ = *std::move(before);
 }
 
 bool Runner::follow_spec(base::TimePoint now) {
@@ -122,6 +143,7 @@ bool Runner::follow_spec(base::TimePoint now) {
       if (!same_source) {
         drop_source();
         source_tried_ = {};
+        source_wanted_ = now;
         source_error_.clear();
       }
     }
@@ -158,11 +180,11 @@ void Runner::tick() {
   const auto stored = coord::parse_stored(*kv);
   if (!stored) return;
   std::vector<Instance> instances;
-  std::string trouble = source_trouble();
+  SourceState source = source_state(now);
   {
     const std::lock_guard lock(mutex_);
     if (seen_) instances = *seen_;
-    if (trouble.empty() && !seen_) trouble = "it has not answered yet";
+    if (source.trouble.empty() && !seen_) source.trouble = "it has not answered yet";
   }
   std::set<std::string> drained;
   const std::string prefix = coord::drained_prefix(keys_);
@@ -171,11 +193,12 @@ void Runner::tick() {
                             .spec = stored->topology.spec,
                             .resizing = stored->topology.resize.has_value() || view_.get(keys_.request()) ||
                                         view_.get(keys_.next()),
-                            .source_well = trouble.empty(),
+                            .source_well = source.trouble.empty(),
                             .instances = instances,
                             .drained = drained};
   const Decision decision = decide(situation, now, memory_);
-  tell(decision, trouble, now);
+  show(source, instances, decision);
+  tell(source, decision, now);
   if (decision.admit || decision.remove) act(stored->topology.spec, decision);
 }
 
@@ -184,6 +207,9 @@ void Runner::act(const topology::Spec& spec, const Decision& decision) {
   changed(memory_);
   const std::string what = decision.remove ? "member " + *decision.remove + " leaves by policy"
                                            : "instance " + decision.admit->id + " is admitted by policy";
+  last_change_ = {decision.remove ? *decision.remove : decision.admit->id, !decision.remove,
+                  resize::unix_now()};
+  figures_.count(!done ? Outcome::refused : decision.remove ? Outcome::removed : Outcome::admitted);
   if (done) {
     last_error_.clear();
     base::log(LogLevel::warning, "membership: {}", what);
@@ -214,23 +240,63 @@ Status Runner::ask(const topology::Spec& spec, const Decision& decision) {
                                 &stopping_);
 }
 
-void Runner::tell(const Decision& decision, const std::string& trouble, base::TimePoint now) {
-  if (told_at_ != base::TimePoint{} && now - told_at_ < kReportEvery) return;
+void Runner::show(const SourceState& source, const std::vector<Instance>& instances,
+                  const Decision& decision) {
+  PolicyFigures::Look look;
+  look.source_kind = discovery_->source.kind;
+  look.source_answers = source.answers;
+  look.held = source.held;
+  look.source_age_seconds = std::max(0.0, std::chrono::duration<double>(source.age).count());
+  for (const Instance& instance : instances) ++look.instances[static_cast<std::size_t>(instance.state)];
+  for (const Candidate& candidate : decision.candidates)
+    ++(candidate.why_not.empty() ? look.fit : look.unfit);
+  look.gone = decision.gone.size();
+  look.elsewhere = decision.elsewhere.size();
+  figures_.looked(std::move(look));
+}
+
+Report Runner::report_of(const SourceState& source, const Decision& decision) {
+  const std::int64_t now_ms = resize::unix_now();
+  const auto ms = [](base::Duration time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  };
   Report report;
   report.source = source_name_;
-  report.trouble = trouble;
+  report.trouble = source.trouble;
+  if (!source.trouble.empty())
+    report.trouble_since_ms = same_moment(last_report_.trouble_since_ms, now_ms - ms(source.age));
+  report.held = source.held;
   report.last_error = last_error_;
   report.admit_auto = discovery_->admit_auto;
+  report.last_change = last_change_;
+  if (decision.cooldown_left.count() > 0) {
+    report.cooldown_until_ms =
+        same_moment(last_report_.cooldown_until_ms, now_ms + ms(decision.cooldown_left));
+  }
   report.seen = memory_.seen;
   report.candidates = decision.candidates;
   if (report.candidates.size() > kCandidatesTold) {
     report.candidates_more = report.candidates.size() - kCandidatesTold;
     report.candidates.resize(kCandidatesTold);
   }
-  for (const Gone& gone : decision.gone) report.gone.push_back({gone.id, gone.waits_for});
+  for (const Gone& gone : decision.gone) {
+    const auto before = std::ranges::find(last_report_.gone, gone.id, &Report::GoneMember::id);
+    const Report::GoneMember known = before == last_report_.gone.end() ? Report::GoneMember{} : *before;
+    report.gone.push_back(
+        {gone.id, gone.waits_for, gone.code, same_moment(known.since_ms, now_ms - ms(gone.since)),
+         gone.leaves_in ? same_moment(known.leaves_at_ms, now_ms + ms(*gone.leaves_in)) : 0});
+  }
+  report.elsewhere = decision.elsewhere;
+  return report;
+}
+
+void Runner::tell(const SourceState& source, const Decision& decision, base::TimePoint now) {
+  if (told_at_ != base::TimePoint{} && now - told_at_ < kReportEvery) return;
+  Report report = report_of(source, decision);
   std::string json = to_json(report);
   if (json == told_) return;
   if (!coordinator_.put(coord::membership_key(keys_), json)) return;
+  last_report_ = std::move(report);
   told_ = std::move(json);
   told_at_ = now;
 }

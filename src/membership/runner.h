@@ -21,6 +21,7 @@
 #include "coord/keys.h"
 #include "discovery/guard.h"
 #include "discovery/source.h"
+#include "membership/figures.h"
 #include "membership/policy.h"
 #include "membership/report.h"
 #include "resize/cluster_view.h"
@@ -49,7 +50,19 @@ class Runner final : private discovery::Sink {
   Runner(coord::Coordinator& coordinator, coord::ClusterKeys keys, Options options, MakeSource make_source);
   ~Runner() override;
 
+  // For the metrics page; thread-safe.
+  void collect(telemetry::Exposition& page, const std::string& cluster) const {
+    figures_.collect(page, cluster);
+  }
+
  private:
+  // What stands between the source and the policy.
+  struct SourceState {
+    std::string trouble;  // "" when what we know is what is.
+    bool answers = false, held = false;
+    base::Duration age{0};
+  };
+
   void instances(const std::vector<discovery::Instance>& all) override;
   void trouble(const Error& why) override;
 
@@ -59,10 +72,13 @@ class Runner final : private discovery::Sink {
   bool follow_spec(base::TimePoint now);  // Whether there is a policy to run, and a source.
   void rest();                            // No policy, or another one leads.
   void drop_source();
-  [[nodiscard]] std::string source_trouble() const;  // "" when what we know is what is.
+  [[nodiscard]] SourceState source_state(base::TimePoint now) const;
   void act(const topology::Spec& spec, const Decision& decision);
   Status ask(const topology::Spec& spec, const Decision& decision);
-  void tell(const Decision& decision, const std::string& trouble, base::TimePoint now);
+  void show(const SourceState& source, const std::vector<discovery::Instance>& instances,
+            const Decision& decision);
+  void tell(const SourceState& source, const Decision& decision, base::TimePoint now);
+  [[nodiscard]] Report report_of(const SourceState& source, const Decision& decision);
   void load_memory();
 
   coord::Coordinator& coordinator_;
@@ -78,13 +94,16 @@ class Runner final : private discovery::Sink {
   // Of the thread:
   std::string words_;  // The discovery key's value that `discovery_` was read from.
   std::optional<topology::DiscoverySpec> discovery_;
-  std::unique_ptr<discovery::Guard> guard_;    // Before this: settled and plausible lists alone.
-  std::unique_ptr<discovery::Source> source_;  // Goes before the guard.
-  base::TimePoint source_tried_{};
+  std::unique_ptr<discovery::Guard> guard_;           // Before this: settled and plausible lists alone.
+  std::unique_ptr<discovery::Source> source_;         // Goes before the guard.
+  base::TimePoint source_tried_{}, source_wanted_{};  // Tried last; wanted first.
   std::string source_name_, source_error_, last_error_, told_;
+  Report::Change last_change_;
+  Report last_report_;  // For moments that stay.
   base::TimePoint told_at_{};
   Memory memory_;
   bool leading_ = false;
+  PolicyFigures figures_;
   std::thread thread_;
 };
 

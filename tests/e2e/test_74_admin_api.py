@@ -163,7 +163,7 @@ def test_a_growth_through_the_api_alone(served):
     events = Events(api)
     snapshot = events.wait("snapshot")
     assert set(snapshot) == {"overview", "members", "routers", "resize", "log", "topology", "series", "hot_keys",
-                             "registry", "audit"}
+                             "registry", "membership", "audit"}
     new = cluster.add_member()
     hang_up(cluster)
     change = {"edit": {"add": [{"id": "cache-5", "address": new.address}]}}
@@ -268,6 +268,10 @@ def test_every_path_answers_as_the_contract_says(served):
     assert len({len(column) for column in columns.values()}) == 1 and columns["at_ms"]
     assert len(api.get("/series", since_ms=columns["at_ms"][-1] - 1)["columns"]["at_ms"]) < len(columns["at_ms"]) + 3
     api.get("/hot-keys")
+    # No policy: nothing of it, and no error.
+    membership = api.get("/membership")
+    assert not membership["active"] and membership["source"]["state"] == "unknown" and membership["candidates"] == []
+    assert api.post("/membership/cache-5/admit", {}, expect=404)["error"]["code"] == "not_found"
     assert api.get("/spec")["spec"]["cluster"] == cluster.name
     bad = api.call("POST", "/spec/validate", "cluster: cache\nmembers:\n- {id: a, address: 'x:1', weight: 0}\n")
     assert not bad["valid"] and bad["problems"][0]["line"] == 3
@@ -305,9 +309,80 @@ def test_every_path_answers_as_the_contract_says(served):
     here = Api(api.url.removesuffix("/api/v1"))
     assert here.post("/members/cache-1/drain", {}, expect=401)["error"]["fix"]
     not_answered = {(method.upper(), path) for path, item in CONTRACT["paths"].items() for method in item} - api.seen
-    # Those need a resize that runs: test_a_growth_through_the_api_alone.
+    # Those need a resize that runs, or a policy: test_a_growth_through_the_api_alone, test_membership_is_told_and_....
     assert not_answered <= {("POST", path) for path in ("/members", "/resize/plan", "/resize/start", "/resize/pause",
-                            "/resize/resume", "/resize/rollback", "/resize/rate", "/resize/big-keys", "/resize/lost")}
+                            "/resize/resume", "/resize/rollback", "/resize/rate", "/resize/big-keys", "/resize/lost",
+                            "/membership/{id}/admit")}
+
+
+def test_membership_is_told_and_a_candidate_admitted(served):
+    """What `member candidates` says, in the API; `member admit` through it; what is drained stays out of the policy's hands."""
+    cluster, api = served
+    written = cluster.fill(300)
+    found = cluster.directory / "instances.yaml"
+    new = cluster.add_member()
+    hang_up(cluster)
+
+    def find(**addresses):
+        fresh = found.with_suffix(".new")
+        fresh.write_text(json.dumps([{"id": name.replace("_", "-"), "address": at} for name, at in addresses.items()]))
+        fresh.rename(found)
+    all_of_them = {member.id.replace("-", "_"): member.address for member in cluster.members}
+    find(**{**all_of_them, "cache_1": "127.0.0.1:1"}, other=cluster.members[0].address)
+    rules = {"source": {"kind": "file", "path": str(found), "poll": "1s"}, "cooldown": "1s",
+             "assign": [{"ids": "cache-5", "weight": 1.5, "zone": "b"}]}
+
+    def policy(**more):
+        four = [f"cache-{i}" for i in range(1, 5)]
+        cluster.cli("member", "policy", cluster.write_spec(four, discovery={**rules, **more}), check=0)
+
+    def told(what, condition):
+        def look():
+            now = api.get("/membership")
+            return now if condition(now) else None
+        return wait_until(lambda: f"{what}: {api.get('/membership')}", look, 30)
+    policy()
+    now = told("two candidates", lambda m: len(m["candidates"]) == 2)
+    assert now["active"] and now["reported"] and now["source"]["state"] == "ok" and now["source"]["since_ms"] is None
+    assert now["rules"] == {"source": "file", "admit": "manual", "cooldown_seconds": 1, "remove_after_seconds": None,
+                            "at_most": 1, "floor": 1}
+    fifth, other = now["candidates"]
+    assert (fifth["id"], fifth["admissible"], fifth["code"], fifth["weight"]) == ("cache-5", True, "operator", 1.5)
+    assert (other["id"], other["admissible"], other["code"]) == ("other", False, "address_taken")
+    said = json.loads(cluster.cli("member", "candidates", "--json", check=0).stdout)["candidates"]
+    assert [{name: one[name] for name in said[0]} for one in now["candidates"]] == said
+
+    assert api.call("POST", "/membership/cache-5/admit", {}, expect=401, token=False)["error"]["fix"]
+    refused = api.post("/membership/other/admit", {}, expect=409)["error"]
+    assert refused["code"] == "refused" and "cache-1 has its address" in refused["message"]
+    assert api.post("/membership/nobody/admit", {}, expect=404)["error"]["code"] == "not_found"
+    assert api.post("/membership/cache-5/admit", {"if_version": "1.1"}, expect=409)["error"]["code"] == "stale"
+    options = {"steps": [100], "keys_per_second": 100000}
+
+    def ended(status):
+        cluster.wait_status("the end", lambda s: s["id"] == status["id"] and s["state"] == "finished", 60)
+    ended(api.post("/membership/cache-5/admit", {"options": options}))
+    fifth = wait_until("a member", lambda: next((m for m in api.get("/members")["members"] if m["id"] == "cache-5"), None), 15)
+    assert (fifth["address"], fifth["weight"], fifth["zone"]) == (new.address, 1.5, "b")
+    assert api.get("/audit")["entries"][0]["action"] == "membership/admit"
+    cluster.assert_filled(written)
+
+    # A policy that admits by itself leaves alone what an operator drained here. An instance at another address, and one
+    # that is gone.
+    hang_up(cluster)
+    ended(api.post("/members/cache-5/drain", {"options": options}))
+    find(**{name: at for name, at in {**all_of_them, "cache_2": "127.0.0.1:1"}.items() if name != "cache_3"})
+    policy(admit="auto", remove={"after": "1h"})
+    now = told("all of it", lambda m: m["gone"] and m["gone"][0]["leaves_at_ms"] and m["candidates"][-1]["code"] == "drained"
+               and m["elsewhere"] == [{"id": "cache-2", "member_address": all_of_them["cache_2"],
+                                       "instance_address": "127.0.0.1:1"}])
+    gone = now["gone"][0]
+    assert (gone["id"], gone["code"]) == ("cache-3", "counting") and 3500e3 < gone["leaves_at_ms"] - gone["since_ms"] < 3700e3
+    find()
+    now = told("held", lambda m: m["source"]["state"] == "held")
+    assert now["source"]["since_ms"] and "held until" in now["source"]["error"] and now["gone"] == []
+    alerts = wait_until("an alert", lambda: {a["code"] for a in api.get("/overview")["alerts"]} & {"discovery_held"}, 15)
+    assert alerts
 
 
 def test_serve_makes_its_token(tmp_path, make_cluster):

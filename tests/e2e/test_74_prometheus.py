@@ -29,7 +29,15 @@ def test_every_metric_is_described_and_shown(make_cluster, ca):
     cluster.registry.command[cluster.registry.command.index("--listen") + 1] = cluster.registry_url[len("http://"):]
     cluster.registry.start().wait_ready()
     cluster.start_controller()
-    cluster.apply(cluster.write_spec(members=["cache-1", "cache-2"]))
+    found = cluster.directory / "instances.yaml"
+
+    def find(*members):
+        fresh = found.with_suffix(".new")
+        fresh.write_text(json.dumps([{"id": m.id, "address": m.address} for m in members]))
+        fresh.rename(found)
+    find(*cluster.members)
+    cluster.apply(cluster.write_spec(members=["cache-1", "cache-2"],
+                                     discovery={"source": {"kind": "file", "path": str(found), "poll": "1s"}}))
     proxy = cluster.add_proxy(*PORT, *tls_flags(ca), "--listen", f"127.0.0.1:{free_port()}")
     proxy.port = int(re.findall(r"ready: proxy listening on \S+:(\d+)", proxy.output())[0])
     written = cluster.fill(3000)
@@ -83,6 +91,26 @@ def test_every_metric_is_described_and_shown(make_cluster, ca):
     assert moved == value(controller, "ringshift_resize_keys_moved_total")
     assert sum(v for _, _, v in controller["ringshift_resize_pair_keys_left"][1]) == 0
     assert value(controller, "ringshift_resize_hold_seconds_count") == 1
+    assert value(controller, "ringshift_membership_source_healthy", source="file") == 1
+    assert value(controller, "ringshift_membership_source_age_seconds", cluster="cache") == 0
+    assert value(controller, "ringshift_membership_instances", state="ready") == 3
+    assert value(controller, "ringshift_membership_candidates", fit="yes") == 1
+    assert value(controller, "ringshift_membership_candidates", fit="no") == 0
+    # What the policy goes by is what was, when the source says what cannot be, and when it says nothing.
+    for name, trouble in (("guard_holding", find), ("source_healthy", found.unlink)):
+        before = value(metrics(urls[1]), f"ringshift_membership_{name}")
+        trouble()
+        wait_until(name, lambda name=name, was=before: value(metrics(urls[1]), f"ringshift_membership_{name}") != was,
+                   interval=0.3)
+    assert value(metrics(urls[1]), "ringshift_membership_source_age_seconds", source="file") > 0
+    assert value(metrics(urls[1]), "ringshift_membership_instances", state="ready") == 3
+    find(cluster.members[0], cluster.members[2])
+    wait_until("the candidate is gone", lambda: value(metrics(urls[1]), "ringshift_membership_candidates", fit="yes") == 0,
+               interval=0.3)
+    assert value(metrics(urls[1]), "ringshift_membership_members_gone") == 0
+    find(cluster.members[1], cluster.members[2])
+    wait_until("a member is gone", lambda: value(metrics(urls[1]), "ringshift_membership_members_gone") == 1, interval=0.3)
+    assert value(metrics(urls[1]), "ringshift_membership_guard_holding") == 0
     registry = metrics(urls[0])
     assert value(registry, "ringshift_registry_requests_total", verb="txn", outcome="ok") > 3
     assert value(registry, "ringshift_registry_commit_seconds_count") > 3

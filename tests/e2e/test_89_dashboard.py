@@ -1,5 +1,6 @@
 """The dashboard in a real browser (Debian's Chromium, headless) over a real cluster: web/test/browser/growth.mjs clicks, this
 starts what it clicks on and checks what came of it."""
+import json
 import re
 import shutil
 import subprocess
@@ -24,12 +25,14 @@ def browser_packages():
     return ROOT / "web"
 
 
+FOUR = ["cache-1", "cache-2", "cache-3", "cache-4"]
+
+
 @pytest.fixture
 def served(make_cluster):
     """Five members, four of them served by `ringshift serve`; its dashboard's address as cluster.dashboard."""
     cluster = make_cluster(members=5, proxies=0)
-    four = cluster.write_spec(members=["cache-1", "cache-2", "cache-3", "cache-4"],
-                              limits={"move_keys_per_second": 100, "move_bytes_per_second": "50MiB"})
+    four = cluster.write_spec(members=FOUR, limits={"move_keys_per_second": 100, "move_bytes_per_second": "50MiB"})
     data = cluster.directory / "data"
     server = Process("serve", [cluster.binary, "serve", "--spec", four, "--data", data, "--listen", "127.0.0.1:0",
                                "--registry-listen", f"127.0.0.1:{free_port()}", "--admin-listen", "127.0.0.1:0"],
@@ -106,3 +109,41 @@ def test_a_growth_by_clicks(served, browser_packages):
     states = [line for line in said if line.startswith("state: ")]
     assert states == [f"state: {name}" for name in
                       ("Running", "Paused", "Running", "Rolled back", "Running", "Finished")], states
+
+
+def test_membership_by_clicks(served, browser_packages):
+    """test/browser/membership.mjs: what the source says is changed when it asks for it."""
+    cluster = served
+    found = cluster.directory / "instances.yaml"
+
+    def find(addresses):
+        fresh = found.with_suffix(".new")
+        fresh.write_text(json.dumps([{"id": name, "address": at} for name, at in addresses.items()]))
+        fresh.rename(found)
+    instances = {member.id: member.address for member in cluster.members}
+    for member in cluster.members:
+        member.hang_up()
+    find({**instances, "stranger": "127.0.0.1:1"})
+    rules = {"source": {"kind": "file", "path": str(found), "poll": "1s"}, "match": {"ids": ["cache-*"]}, "cooldown": "1s",
+             "remove": {"after": "1h"}}
+    cluster.cli("member", "policy", cluster.write_spec(FOUR, limits={"move_keys_per_second": 100000}, discovery=rules), check=0)
+    clicker = subprocess.Popen(
+        ["node", browser_packages / "test/browser/membership.mjs", cluster.dashboard, cluster.token, "cache-5"],
+        stdout=subprocess.PIPE, stderr=open(cluster.directory / "clicker.err", "w"), text=True, preexec_fn=die_with_parent)
+    said = []
+    try:
+        for line in clicker.stdout:
+            said.append(line.strip())
+            if said[-1] == "admitted":
+                members = cluster.cli_json("topology", "get")["topology"]["spec"]["members"]
+                assert [member["id"] for member in members] == [*FOUR, "cache-5"]
+                find({name: at for name, at in instances.items() if name != "cache-2"})
+            if said[-1] == "gone":
+                find({})
+        clicker.wait(60)
+    finally:
+        if clicker.poll() is None:
+            clicker.kill()
+            clicker.wait()
+    errors = (cluster.directory / "clicker.err").read_text()
+    assert clicker.returncode == 0 and said[-1] == "done", f"{said}\n{errors}"

@@ -70,6 +70,14 @@ export function generate(count, { state = 'running' } = {}) {
   };
   const registry = { url: 'http://127.0.0.1:7379', connected: true, since_ms: now - 4e6, error: '', cluster_id: '1407281', revision: 88_211, prefix: '/ringshift/default/cache/', keys: { history: 42, log: 61, routers: 6 },
     controller: { id: 'controller@host1', lease: '694d70', revision: 12, since_ms: now - 4e6 }, instances: [], routers: routers.map((one, i) => ({ id: one.id, lease: one.lease, revision: 88_200 + i })) };
+  const candidate = (id, more) => ({ id, address: `10.9.0.${id.length}:6379`, state: 'ready', weight: 1, zone: 'zone-a', host: '', admissible: true, why_not: '', waits_for: 'an operator admits it: ringshift member admit', code: 'operator', ...more });
+  const cannot = (code, why) => ({ admissible: false, why_not: why, waits_for: why, code });
+  const membership = { active: true, reported: true, rules: { source: 'registry', admit: 'manual', cooldown_seconds: 600, remove_after_seconds: 1800, at_most: 1, floor: 3 },
+    source: active ? { name: 'registry', state: 'held', error: 'it shows 1 instances, without 4 of the 5 before: held until that stays so', since_ms: now - 45_000 } : { name: 'registry', state: 'ok', error: '', since_ms: null },
+    cooldown_until_ms: active ? null : now + 240_000, last_change: { member: 'cache-4', joins: true, at_ms: now - 4e6, error: active ? '' : 'instance cache-4 is admitted by policy: refused: other clients are connected to it' },
+    candidates: [candidate('cache-new'), candidate('cache-old', cannot('retired', 'its id is retired')), candidate('memcached-1', cannot('protocol', 'it speaks memcached, the cluster redis')), candidate('cache-x', { state: 'unhealthy', admissible: false })],
+    candidates_more: 0, gone: active ? [] : [{ id: ids[1], since_ms: now - 9e4, leaves_at_ms: now + 1.7e6, waits_for: '1709 s more', code: 'counting' }],
+    elsewhere: [{ id: ids[0], member_address: members[0].address, instance_address: '10.0.9.9:6379' }] };
   const audit = { entries: [
     { id: '2', at_ms: now - 6e4, who: 'admin, 127.0.0.1', action: 'resize/rate', subject: 'r-7', from: '2000 keys/s', to: '5000 keys/s', result: 'accepted' },
     { id: '1', at_ms: now - 1e5, who: 'admin, 127.0.0.1', action: 'resize/start', subject: 'r-7', from: '1.40', to: `${count} members`, result: 'refused: other clients are connected to cache-2' },
@@ -91,7 +99,7 @@ export function generate(count, { state = 'running' } = {}) {
     changes: [i % 4 === 0 ? 'step: 400 slices in DUAL' : `${ids[i % count]} joined`], seen_at_ms: i > 8 ? null : now - i * 60_000 });
   const diff = { from: '1.41', to: '1.42', moved_share: 0.2121, minimum_share: 0.2, exact: true, pairs: pairs.map(({ from, to, share }) => ({ from, to, share })), changes: [`${newcomer} joined`] };
   return {
-    snapshot: { overview, members: { version: '1.42', exact_shares: true, members }, routers: { version: '1.42', digest: topology.digest, routers }, resize, log, topology, series: { interval_ms: 1000, columns, marks }, hot_keys: hot, registry, audit },
+    snapshot: { overview, members: { version: '1.42', exact_shares: true, members }, routers: { version: '1.42', digest: topology.digest, routers }, resize, log, topology, series: { interval_ms: 1000, columns, marks }, hot_keys: hot, registry, membership, audit },
     answers: {
       'GET /session': { cluster: 'cache', role: 'serve', program_version: '0.1.0', actions: true, authenticated: false, token_name: null, how: 'The token is in DATA/admin.token.' },
       'GET /ring': ring,

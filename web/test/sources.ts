@@ -24,5 +24,8 @@ export const model = {
     keyState: enumAfter('slice: {type: integer, minimum: 0, maximum: 1023}'),
     mark: enumAfter('    SeriesMark:'),
     origin: enumAfter('required: [qps, source]'),
+    why: enumAfter('    MembershipReason:'),
+    source: enumAfter('required: [name, state, error, since_ms]'),
+    instanceState: enumAfter('    Candidate:'),
   } as Record<string, string[]>,
 };

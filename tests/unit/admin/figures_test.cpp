@@ -194,5 +194,41 @@ TEST(Alerts, EachFaultHasItsWordsAndItsTime) {
   EXPECT_THAT(codes(book.judge(facts)), testing::Contains("registry_unreachable "));
 }
 
+TEST(Alerts, OfThePolicyWhatTheLeaderTold) {
+  AlertBook book;
+  AlertFacts facts;
+  coord::RouterRecord router;
+  facts.now_ms = 100'000;
+  facts.routers = {{"r1", &router, true, false}};
+  membership::Report told;
+  facts.membership = &told;
+  EXPECT_THAT(book.judge(facts), testing::IsEmpty());
+  told.source = "registry";
+  told.trouble = "refused";
+  told.trouble_since_ms = 90'000;
+  EXPECT_THAT(book.judge(facts), testing::IsEmpty()) << "a moment is no matter";
+  told.trouble_since_ms = 80'000;
+  EXPECT_THAT(codes(book.judge(facts)), testing::ElementsAre("discovery_trouble "));
+  told.held = true;
+  told.trouble_since_ms = 99'000;
+  EXPECT_THAT(codes(book.judge(facts)), testing::ElementsAre("discovery_held "));
+  told.trouble.clear();
+  told.held = false;
+  told.gone = {{"m1", "60 s more", "counting", 1, 2}, {"m2", "", "", 1, 2}};
+  told.elsewhere = {{"m3", "a:1", "b:1"}};
+  told.last_error = "member m1 leaves by policy: refused: too full";
+  told.last_change = {"m1", false, 1};
+  const auto all = book.judge(facts);
+  EXPECT_THAT(codes(all), testing::ElementsAre("member_gone m1", "member_gone m2", "member_elsewhere m3",
+                                               "policy_refused m1"));
+  EXPECT_THAT(all[0].text, testing::HasSubstr("60 s more"));
+  EXPECT_THAT(all[1].text, testing::HasSubstr("leaves now"));
+  facts.resize = status("running", "1-3");  // Which takes it out, perhaps.
+  EXPECT_THAT(codes(book.judge(facts)), testing::ElementsAre("member_elsewhere m3", "policy_refused m1"));
+  facts.has_controller = false;
+  facts.controller_lost_ms = 99'999;
+  EXPECT_THAT(book.judge(facts), testing::IsEmpty()) << "it is old";
+}
+
 }  // namespace
 }  // namespace ringshift::admin

@@ -7,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coord/membership_keys.h"
 #include "coord/router_record.h"
+#include "topology/discovery.h"
 
 namespace ringshift::admin {
 namespace {
@@ -256,6 +258,65 @@ TEST_F(PictureTest, HotKeysOfAllRoutersAddUp) {
   EXPECT_EQ(keys[0]["routers"], 2);
   EXPECT_EQ(keys[1]["key"], "\\xff\\x0a");
   EXPECT_EQ(keys[1]["key_base64"], "/wo=");
+}
+
+TEST_F(PictureTest, MembershipIsThatOfThePolicyAndAbsentWithout) {
+  const auto shown = [&] { return json::parse(*build()->membership); };
+  load_four();
+  EXPECT_EQ(shown()["active"], false);
+  put(kv(coord::membership_key(kKeys), R"({"left over":1})"));
+  EXPECT_EQ(shown()["reported"], false);
+  topology::DiscoverySpec rules;
+  rules.source.kind = "registry";
+  rules.remove.after = 90s;
+  put(kv(coord::discovery_key(kKeys), topology::to_json(rules)));
+  json now = shown();
+  EXPECT_EQ(now["active"], true);
+  EXPECT_EQ(now["reported"], false) << "nobody has looked yet, or nothing can be read";
+  EXPECT_EQ(now["source"]["state"], "unknown");
+  EXPECT_EQ(now["rules"]["remove_after_seconds"], 90);
+  membership::Report report;
+  report.source = "registry";
+  report.trouble = "it shows 0 instances";
+  report.trouble_since_ms = 5;
+  report.held = true;
+  report.cooldown_until_ms = 7;
+  report.last_change = {"cache-9", true, 6};
+  report.last_error = "too full";
+  membership::Candidate ready, unfit, ill;
+  ready.member.id = "cache-7";
+  unfit.member.id = "cache-8";
+  unfit.why_not = unfit.waits_for = "its id is retired";
+  unfit.code = "retired";
+  ill.member.id = "cache-9";
+  ill.state = discovery::InstanceState::unhealthy;
+  report.candidates = {ready, unfit, ill};
+  report.gone = {{"cache-2", "nobody leaves by himself (remove.after)", "never", 4, 0}};
+  report.elsewhere = {{"cache-1", "a:1", "b:1"}};
+  put(kv(coord::membership_key(kKeys), membership::to_json(report)));
+  now = shown();
+  EXPECT_EQ(news(Topic::membership).at(0), now);
+  EXPECT_EQ(
+      now["source"],
+      (json{{"name", "registry"}, {"state", "held"}, {"error", "it shows 0 instances"}, {"since_ms", 5}}));
+  EXPECT_EQ(now["cooldown_until_ms"], 7);
+  EXPECT_EQ(now["last_change"],
+            (json{{"member", "cache-9"}, {"joins", true}, {"at_ms", 6}, {"error", "too full"}}));
+  std::vector<bool> admissible;
+  for (const json& one : now["candidates"]) admissible.push_back(one["admissible"]);
+  EXPECT_THAT(admissible, ElementsAre(true, false, false));
+  EXPECT_EQ(now["candidates"][1]["code"], "retired");
+  EXPECT_EQ(now["gone"][0]["leaves_at_ms"], nullptr);
+  EXPECT_EQ(now["elsewhere"][0]["instance_address"], "b:1");
+  build();
+  EXPECT_THAT(news(Topic::membership), SizeIs(0));
+  wait(2000ms);  // The overview has the alerts.
+  EXPECT_THAT(*build()->overview, testing::HasSubstr("discovery_held"));
+  remove(coord::discovery_key(kKeys));
+  EXPECT_EQ(shown()["active"], false);
+  EXPECT_EQ(shown()["candidates"], json::array());
+  wait(2000ms);
+  EXPECT_THAT(*build()->overview, testing::Not(testing::HasSubstr("discovery_held")));
 }
 
 TEST_F(PictureTest, OddContentsChangeNothing) {

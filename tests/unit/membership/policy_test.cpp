@@ -110,19 +110,23 @@ TEST(Policy, WhoDoesNotFitIsShownWithTheReason) {
   memcached.protocol = "memcached";
   same.address = Day::member(1).address;
   odd.id = "cache-7/../spec";
-  for (const auto& [instance, why] :
-       std::initializer_list<std::pair<Instance, std::string>>{{foreign, "match.ids"},
-                                                               {far, "match.addresses"},
-                                                               {memcached, "speaks memcached"},
-                                                               {retired, "retired"},
-                                                               {same, "has its address"},
-                                                               {odd, "no name"}}) {
+  struct Case {
+    Instance instance;
+    std::string why, code;
+  };
+  for (const auto& [instance, why, code] : {Case{foreign, "match.ids", "id_no_match"},
+                                            {far, "match.addresses", "address_no_match"},
+                                            {memcached, "speaks memcached", "protocol"},
+                                            {retired, "retired", "retired"},
+                                            {same, "has its address", "address_taken"},
+                                            {odd, "no name", "id_invalid"}}) {
     Day one = day;
     one.instances.push_back(instance);
     const Decision last = one.pass(minutes(5));
     EXPECT_EQ(one.changes, Changes{}) << instance.id;
     ASSERT_EQ(last.candidates.size(), 1U);
     EXPECT_TRUE(last.candidates[0].why_not.contains(why)) << last.candidates[0].why_not;
+    EXPECT_EQ(last.candidates[0].code, code);
   }
 }
 
@@ -163,6 +167,56 @@ TEST(Policy, UnhealthyCountsAsGoneAndComingBackBeginsAnew) {
   EXPECT_EQ(day.changes, Changes{});
 }
 
+// What operators are told of one that is gone: the reason's word, and when it leaves.
+TEST(Policy, SaysWhenAMemberThatIsGoneLeaves) {
+  Day day(4);
+  day.pass(minutes(5));
+  day.set(2, std::nullopt);
+  Gone gone = day.pass(minutes(4)).gone.at(0);  // Seen gone after the first of its seconds.
+  EXPECT_EQ(gone.code, "counting");
+  ASSERT_TRUE(gone.leaves_in);
+  EXPECT_EQ(*gone.leaves_in, minutes(6) + seconds(1));
+  day.discovery.cooldown = hours(1);  // 9 minutes of it are over.
+  gone = day.pass(seconds(1)).gone.at(0);
+  EXPECT_EQ(*gone.leaves_in, minutes(51));
+  EXPECT_EQ(day.pass(minutes(7)).gone.at(0).code, "cooldown");
+  day.resizing = true;
+  gone = day.pass(seconds(1)).gone.at(0);
+  EXPECT_EQ(gone.code, "resize");
+  EXPECT_FALSE(gone.leaves_in) << "nobody knows how long a resize takes";
+  day.resizing = false;
+  day.discovery.remove.floor = 4;
+  gone = day.pass(seconds(1)).gone.at(0);
+  EXPECT_EQ(gone.code, "floor");
+  EXPECT_FALSE(gone.leaves_in);
+  day.discovery.remove.after = seconds(0);
+  EXPECT_EQ(day.pass(seconds(1)).gone.at(0).code, "never");
+}
+
+TEST(Policy, TellsWhatCandidatesWaitForInAWord) {
+  Day day(3);
+  for (int i : {4, 5}) day.set(i, InstanceState::ready);
+  Decision last = day.pass(seconds(30));
+  EXPECT_EQ(last.candidates.at(0).code, "cooldown");
+  EXPECT_EQ(last.cooldown_left, seconds(31));  // The first look counts nothing.
+  day.set(5, InstanceState::unhealthy);
+  day.drained = {"cache-4"};
+  last = day.pass(seconds(1));
+  EXPECT_EQ(last.candidates.at(0).code, "drained");
+  EXPECT_EQ(last.candidates.at(1).code, "not_ready");
+  day.discovery.admit_auto = false;
+  EXPECT_EQ(day.pass(seconds(1)).candidates.at(0).code, "operator");
+}
+
+TEST(Policy, AnInstanceAtAnotherAddressIsToldAndChangesNothing) {
+  Day day(3);
+  day.instances.at(1).address = "10.9.9.9:6379";
+  const Decision last = day.pass(hours(1));
+  EXPECT_EQ(day.changes, Changes{});
+  EXPECT_EQ(last.elsewhere, (std::vector<Elsewhere>{{"cache-2", "10.0.0.2:6379", "10.9.9.9:6379"}}));
+  EXPECT_TRUE(last.gone.empty());
+}
+
 TEST(Policy, MoreGoneThanAtMostHoldsThemAll) {
   Day day(5);
   day.pass(minutes(5));
@@ -171,6 +225,8 @@ TEST(Policy, MoreGoneThanAtMostHoldsThemAll) {
   EXPECT_EQ(day.changes, Changes{});
   ASSERT_EQ(last.gone.size(), 2U);
   EXPECT_TRUE(last.gone[0].waits_for.contains("at_most"));
+  EXPECT_EQ(last.gone[0].code, "too_many");
+  EXPECT_FALSE(last.gone[0].leaves_in);
   day.instances.clear();  // An empty list.
   day.pass(hours(10));
   EXPECT_EQ(day.changes, Changes{});
@@ -301,6 +357,12 @@ RC_GTEST_PROP(PolicyProperty, KeepsItsPromisesOnAnyDay, ()) {
       gone += is_member && !ready && day.memory.seen.contains(Day::member(who).id) ? 1 : 0;
     }
     const Decision decision = day.look();
+    const auto known = [](const std::string& code, const std::string& text) {
+      return code.empty() == text.empty() &&
+             (code.empty() || std::ranges::find(kReasonCodes, code) != std::end(kReasonCodes));
+    };
+    for (const Candidate& one : decision.candidates) RC_ASSERT(known(one.code, one.waits_for));
+    for (const Gone& one : decision.gone) RC_ASSERT(known(one.code, one.waits_for));
     RC_ASSERT(!(decision.admit && decision.remove));
     if (!decision.admit && !decision.remove) continue;
     RC_ASSERT(day.source_well);

@@ -1,8 +1,8 @@
 // What the page knows of the cluster, and how each event of the stream changes it. Pure: an event makes a new model of
 // which only the parts that it speaks of are new, so that only what shows those is drawn again.
 import type {
-  AuditEntry, Audit, HotKeys, LogEntry, Member, Members, MembersDelta, Overview, RegistryState, ResizeLog, ResizeStatus,
-  Router, Routers, RoutersDelta, Series, SeriesMark, SeriesPoint, Snapshot, TopologySummary,
+  AuditEntry, Audit, HotKeys, LogEntry, Member, Members, MembersDelta, Membership, Overview, RegistryState, ResizeLog,
+  ResizeStatus, Router, Routers, RoutersDelta, Series, SeriesMark, SeriesPoint, Snapshot, TopologySummary,
 } from './types';
 
 export const POINTS_MAX = 900; // As the server keeps.
@@ -20,16 +20,18 @@ export interface Model {
   series: Series | null;
   hotKeys: HotKeys | null;
   registry: RegistryState | null;
+  membership: Membership | null;
   audit: Audit | null;
 }
 
 export const nothing: Model = {
   overview: null, members: null, routers: null, resize: null, log: null, topology: null, series: null, hotKeys: null,
-  registry: null, audit: null,
+  registry: null, membership: null, audit: null,
 };
 
 export const EVENTS = [
-  'snapshot', 'overview', 'members', 'routers', 'resize', 'log', 'topology', 'series', 'mark', 'hot_keys', 'registry', 'audit',
+  'snapshot', 'overview', 'members', 'routers', 'resize', 'log', 'topology', 'series', 'mark', 'hot_keys', 'registry',
+  'membership', 'audit',
 ] as const;
 export type EventName = (typeof EVENTS)[number];
 
@@ -106,6 +108,8 @@ export function apply(model: Model, event: EventName, data: unknown): Model {
       return { ...model, hotKeys: data as HotKeys };
     case 'registry':
       return { ...model, registry: data as RegistryState };
+    case 'membership':
+      return { ...model, membership: data as Membership };
     case 'audit':
       return { ...model, audit: { entries: [data as AuditEntry, ...(model.audit?.entries ?? [])].slice(0, AUDIT_MAX) } };
   }

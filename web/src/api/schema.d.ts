@@ -84,6 +84,7 @@ export interface paths {
          *     | `mark` | SeriesMark | a phase of a resize began or ended |
          *     | `hot_keys` | HotKeys | they changed, at most every two seconds |
          *     | `registry` | RegistryState | connection or lock changed |
+         *     | `membership` | Membership | the leading controller told something new, at most every five seconds; or the rules changed |
          *     | `audit` | AuditEntry | an action was taken |
          *
          *     `snapshot` has those parts alone that were asked for.
@@ -209,7 +210,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The member leaves for now; its id may return. Starts a resize */
+        /** The member leaves for now; its id may return, by an operator's word and not by policy. Starts a resize */
         post: operations["drainMember"];
         delete?: never;
         options?: never;
@@ -245,6 +246,48 @@ export interface paths {
         put?: never;
         /** More or fewer keys for the member. Starts a resize */
         post: operations["weighMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/membership": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who was found and is no member, who is gone, and what the policy does about it (`member candidates`)
+         * @description By the spec's `discovery`. Without it `active` is false and the rest is empty. What is told is some seconds old, and
+         *     older while no controller leads (`controller` of the overview).
+         */
+        get: operations["getMembership"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/membership/{id}/admit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A candidate becomes a member (`ringshift member admit`); takes away the mark of an earlier drain. Starts a resize
+         * @description 404 when it is no candidate, or the cluster has no `discovery`; 409 `refused` when it cannot be a member as it is.
+         *     The plan of it is `/resize/plan` with an `edit` that adds the candidate's id, address, weight, zone and host.
+         */
+        post: operations["admitCandidate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -724,7 +767,7 @@ export interface components {
              * @description For translation; `subject` and `values` are what the text names.
              * @enum {string}
              */
-            code: "registry_unreachable" | "no_topology" | "no_controller" | "no_router" | "router_behind" | "router_other_digest" | "member_unreachable" | "router_cannot_reach_member" | "member_memory" | "member_evicting" | "clients_near_limit" | "errors" | "hot_key" | "resize_failed" | "resize_waits" | "resize_held_back" | "resize_fenced" | "resize_big_keys";
+            code: "registry_unreachable" | "no_topology" | "no_controller" | "no_router" | "router_behind" | "router_other_digest" | "member_unreachable" | "router_cannot_reach_member" | "member_memory" | "member_evicting" | "clients_near_limit" | "errors" | "hot_key" | "resize_failed" | "resize_waits" | "resize_held_back" | "resize_fenced" | "resize_big_keys" | "discovery_trouble" | "discovery_held" | "member_gone" | "member_elsewhere" | "policy_refused";
             /** @description Id of the member, router or resize; "" when it is about the cluster. */
             subject: string;
             values?: {
@@ -1355,6 +1398,89 @@ export interface components {
                 revision: number;
             }[];
         };
+        Membership: {
+            /** @description Whether the cluster has a `discovery`. */
+            active: boolean;
+            /** @description Whether a controller has told what it sees. */
+            reported: boolean;
+            /** @description Of the `discovery` in force; null: there is none, or this program cannot read it. */
+            rules: null | {
+                /** @description Its kind: registry, file, dns, ... */
+                source: string;
+                /** @enum {string} */
+                admit: "auto" | "manual";
+                cooldown_seconds: number;
+                /** @description Null: nobody leaves by himself. */
+                remove_after_seconds: number | null;
+                at_most: number;
+                floor: number;
+            };
+            source: {
+                /** @description "file /etc/cache.yaml"; "" before it was reported. */
+                name: string;
+                /**
+                 * @description trouble: it does not answer. held: it answers, and the guard does not believe it. Nothing changes in either.
+                 * @enum {string}
+                 */
+                state: "ok" | "trouble" | "held" | "unknown";
+                /** @description In words; "" when it is ok. */
+                error: string;
+                /** @description When the list that the policy goes by was last what the source says; null while it is. */
+                since_ms: number | null;
+            };
+            /** @description Null: it is over, or a resize runs. */
+            cooldown_until_ms: number | null;
+            /** @description The last one by policy; null when there was none. */
+            last_change: null | {
+                member: string;
+                /** @description Else it leaves. */
+                joins: boolean;
+                at_ms: number;
+                /** @description Why it was refused; "" when it was not. */
+                error: string;
+            };
+            candidates: components["schemas"]["Candidate"][];
+            /** @description Beyond these. */
+            candidates_more: number;
+            /** @description Members whose instance was ready once and is not any more. Empty while the source is not ok. */
+            gone: {
+                id: string;
+                since_ms: number | null;
+                /** @description At the earliest; null: not by itself, or nobody knows. */
+                leaves_at_ms: number | null;
+                /** @description Why it does not leave now; "" when it does. */
+                waits_for: string;
+                code: components["schemas"]["MembershipReason"];
+            }[];
+            /** @description Members whose instance says another address than the topology has; routers ask the topology's. */
+            elsewhere: {
+                id: string;
+                member_address: string;
+                instance_address: string;
+            }[];
+        };
+        Candidate: {
+            id: string;
+            address: string;
+            /** @enum {string} */
+            state: "ready" | "unhealthy" | "draining";
+            /** @description It and zone and host are what the rules would give it. */
+            weight: number;
+            zone: string;
+            host: string;
+            /** @description Whether an operator can admit it now. */
+            admissible: boolean;
+            /** @description Why it can be no member as it is; "" when it can. */
+            why_not: string;
+            /** @description Why it is not admitted by itself now; "" when it is. */
+            waits_for: string;
+            code: components["schemas"]["MembershipReason"];
+        };
+        /**
+         * @description `why_not`, or else `waits_for`, in a word, for translation; "" when there is no reason.
+         * @enum {string}
+         */
+        MembershipReason: "" | "id_invalid" | "id_no_match" | "address_invalid" | "address_no_match" | "namespace_no_match" | "protocol" | "retired" | "address_taken" | "operator" | "drained" | "not_ready" | "member_gone" | "not_steady" | "one_at_a_time" | "never" | "too_many" | "floor" | "counting" | "source" | "resize" | "cooldown";
         AuditEntry: {
             id: string;
             at_ms: number;
@@ -1418,6 +1544,7 @@ export interface components {
             series?: components["schemas"]["Series"];
             hot_keys?: components["schemas"]["HotKeys"];
             registry?: components["schemas"]["RegistryState"];
+            membership?: components["schemas"]["Membership"];
             audit?: components["schemas"]["Audit"];
         };
     };
@@ -1752,6 +1879,46 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["WeighMember"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Started"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getMembership: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Membership. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Membership"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    admitCandidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MemberAction"];
             };
         };
         responses: {

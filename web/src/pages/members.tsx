@@ -10,6 +10,7 @@ import { showDialog } from '../ui/dialog';
 import { Chip, Dot, Facts, Loading, Meter, Said, type Tone } from '../ui/parts';
 import { propose } from '../ui/propose';
 import { Table, type Column } from '../ui/table';
+import { MembershipSections } from './membership';
 
 const STATES: Record<Member['state'], Tone> = {
   active: 'good', warmup: 'info', draining: 'warning', joining: 'info', leaving: 'warning', lost: 'critical',
@@ -219,6 +220,7 @@ export function MembersPage() {
       </p>
       <Table caption={t('nav.members')} columns={columns} rows={rows} keyOf={(row) => row.id} order={{ column: 'id', descending: false }}
              empty={members.members.length === 0 ? t('members.none') : t('members.noneFound', { filter })} />
+      <MembershipSections />
     </>
   );
 }
