@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import BAD_USAGE, FAILED, run, run_json
+from harness.cluster import BAD_USAGE, FAILED, RINGSHIFT, run, run_json
 from harness.process import Process, wait_until
 
 
@@ -60,8 +60,8 @@ class Guarded:
 
     def create(self, name, role, *options):
         if self.certified:
-            run("token", "create", name, "--role", role, "--certificate", *options, *self.where(), env=self.as_("admin"),
-                check=0)
+            run("token", "create", name, "--role", role, "--certificate", *options, *self.where(),
+                env=self.as_("admin"), check=0)
             run("cert", "issue", name, "--dir", self.ca, "--identity", name, check=0)
             return
         self.files[name] = self.directory / f"{name}.token"
@@ -284,6 +284,58 @@ def test_a_certificate_says_who_it_is(make_cluster, tmp_path, monkeypatch):
     cluster.add_member()
     cluster.resize_start(cluster.write_spec())
     cluster.assert_filled(written)
+
+
+def test_a_copy_between_two_that_each_ask_for_their_own_certificates(tmp_path, make_cluster):
+    def guarded_registry(name):
+        """A registry that lets in certificates of its own authority alone, and knows one copier of them."""
+        ca = tmp_path / name
+        run("cert", "init", "--dir", ca, check=0)
+        run("cert", "issue", "registry", "--dir", ca, "--names", "127.0.0.1", check=0)
+        run("cert", "issue", "copier", "--dir", ca, "--identity", "copier", check=0)
+        process = Process(name, [RINGSHIFT, "registry", "--listen", "127.0.0.1:0", "--data", tmp_path / f"{name}.db",
+                                 "--auth", "--tls-cert", ca / "registry.pem", "--tls-key", ca / "registry.key",
+                                 "--client-ca", ca / "ca.pem"], tmp_path)
+        keeper.others.append(process)
+        process.start()
+        host, port = process.wait_ready()
+        url = f"https://{host}:{port}"
+        env = {"RINGSHIFT_REGISTRY": url, "RINGSHIFT_REGISTRY_CA": ca / "ca.pem", "RINGSHIFT_REGISTRY_CERT":
+               ca / "copier.pem", "RINGSHIFT_REGISTRY_KEY": ca / "copier.key"}
+        env = {key: str(value) for key, value in env.items()}
+        run("token", "create", "copier", "--role", "operate", "--certificate", check=0,
+            env={**env, "RINGSHIFT_REGISTRY_AUTH_FILE": f"{tmp_path / name}.db.admin-token"})
+        return url, ca, env
+
+    keeper = make_cluster(members=2, proxies=0)
+    source, source_ca, of_source = guarded_registry("old")
+    target, target_ca, of_target = guarded_registry("new")
+    controller = Process("controller", [RINGSHIFT, "controller", "--cluster", keeper.name], tmp_path, of_source)
+    keeper.others.append(controller)
+    controller.start()
+    controller.wait_ready()
+    run("topology", "apply", keeper.write_spec(), "--cluster", keeper.name, env=of_source, check=0)
+    controller.expected_dead = True
+    assert controller.end() == 0
+    sides = {f"--{side}-{what}": ca / file for side, ca in (("from", source_ca), ("to", target_ca))
+             for what, file in (("ca", "ca.pem"), ("cert", "copier.pem"), ("key", "copier.key"))}
+
+    def copy(check, **changed):
+        words = {**sides, **{f"--{key.replace('_', '-')}": value for key, value in changed.items()}}
+        given = [word for flag, value in words.items() if value for word in (flag, value)]
+        return run("registry", "copy", "--from", source, "--to", target, "--cluster", keeper.name, *given, check=check)
+
+    # Each side's own, and no other's.
+    assert "certificate" in copy(FAILED, to_ca=source_ca / "ca.pem").stderr
+    for side, other in (("from", target_ca), ("to", source_ca)):
+        done = copy(FAILED, **{f"{side}_cert": other / "copier.pem", f"{side}_key": other / "copier.key"})
+        assert "certificate" in done.stderr or "TLS" in done.stderr, done.stderr
+    assert "--to-key" in copy(BAD_USAGE, to_key=None).stderr
+    copy(0)
+    shown = [run_json("topology", "get", "--cluster", keeper.name, env=env) for env in (of_source, of_target)]
+    for topology in shown:
+        topology.pop("version")  # Which begins anew.
+    assert shown[0] == shown[1]
 
 
 def test_what_is_open_to_everybody_is_refused(tmp_path):
