@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 constexpr int kSoonDays = 30;
 
 struct CertFlags {
-  std::string directory = "ringshift-ca", name, file;
+  std::string directory = "ringshift-ca", name, file, identity;
   std::vector<std::string> names;
   int days = 0;
   bool json = false, force = false;
@@ -90,6 +90,7 @@ void issue(const CertFlags& flags) {
   const net::PemPair authority{read(ca + ".pem"), read(ca + ".key")};
   net::CertificateWish wish{flags.name, flags.names, flags.days};
   if (wish.names.empty()) wish.names = {flags.name};
+  if (!flags.identity.empty()) wish.uri = "ringshift:" + flags.identity;
   const net::PemPair pair = or_end(net::issue_certificate(authority, wish));
   write_pair(flags, flags.directory + "/" + flags.name, pair);
   say(flags, flags.directory + "/" + flags.name, pair);
@@ -140,6 +141,7 @@ void add_cert(CLI::App& app) {
       "  ringshift cert init --dir ca\n"
       "  ringshift cert issue registry --dir ca --names registry.example,10.0.0.5\n"
       "  ringshift cert issue controller --dir ca                            for --registry-cert\n"
+      "  ringshift cert issue agent-7 --dir ca --identity agent-7            and it needs no token\n"
       "  ringshift cert show ca/registry.pem");
   const auto verb = [&](const char* name, const char* text, void (*run)(const CertFlags&)) {
     auto flags = std::make_shared<CertFlags>();
@@ -169,6 +171,8 @@ void add_cert(CLI::App& app) {
       ->add_option("--names", issue_flags->names,
                    "DNS names and IP addresses that it is valid for [its name]")
       ->delimiter(',');
+  of_issue->add_option("--identity", issue_flags->identity,
+                       "Who its holder is to the registry: a name of 'ringshift token create --certificate'");
   of_show->add_option("file", show_flags->file, "The file")->required();
 }
 

@@ -228,10 +228,20 @@ void add_registry_copy(CLI::App& registry) {
   command->add_option("--namespace", *name_space, "Namespace of the cluster")
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
-  command->add_option("--from-auth-file", flags->from.auth_file, "Like --registry-auth-file, for --from");
-  command->add_option("--to-auth-file", flags->to.auth_file, "Like --registry-auth-file, for --to");
-  command->add_option("--from-ca", flags->from.ca, "Like --registry-ca, for --from");
-  command->add_option("--to-ca", flags->to.ca, "Like --registry-ca, for --to");
+  for (auto* side : {&flags->from, &flags->to}) {
+    const std::string name = side == &flags->from ? "--from" : "--to";
+    const auto file = [&](const char* what, std::string& value) {
+      return command
+          ->add_option(name + "-" + what, value, fmt::format("Like --registry-{}, for {}", what, name))
+          ->type_name("FILE")
+          ->group("Registry");
+    };
+    file("auth-file", side->auth_file);
+    file("ca", side->ca);
+    CLI::Option* certificate = file("cert", side->certificate);
+    CLI::Option* key = file("key", side->key)->needs(certificate);
+    certificate->needs(key);
+  }
   command->add_flag("--force", flags->force, "Replace the cluster that is there already");
   command->add_flag("--routers-run", flags->routers_run, "Although routers still follow the old registry");
   command->add_flag("--json", flags->json, "One JSON object: cluster, from, to, keys");
@@ -244,7 +254,9 @@ void add_registry_copy(CLI::App& registry) {
       "zk://10.0.0.1:2181,10.0.0.2:2181/ringshift \\\n"
       "      --cluster cache\n"
       "  ringshift registry copy --from zk://10.0.0.1:2181 --to http://10.0.0.5:2379 --cluster cache "
-      "--force");
+      "--force\n"
+      "  ringshift registry copy --from http://127.0.0.1:7379 --to https://10.0.0.5:7379 --cluster cache \\\n"
+      "      --to-ca new/ca.pem --to-cert new/copier.pem --to-key new/copier.key");
   command->callback([flags, cluster, name_space] {
     if (flags->from.registry == flags->to.registry)
       end_command(kBadUsage, "--from and --to are one registry");

@@ -3,23 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 
 namespace ringshift::cli {
-namespace {
-
-// Errors name the file, never what it holds.
-Result<coord::Credentials> read_auth_file(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  if (!in || !std::getline(in, line)) {
-    return fail(ErrorKind::invalid,
-                fmt::format("--registry-auth-file {}: it cannot be read, or is empty", file));
-  }
-  return coord::parse_credentials(line, fmt::format("--registry-auth-file {}", file));
-}
-
-}  // namespace
 
 void RegistryFlags::add_to(CLI::App& command, bool cluster_required) {
   add_connection_to(command);
@@ -43,7 +28,7 @@ void RegistryFlags::add_connection_to(CLI::App& command) {
       .add_option(
           "--registry-auth-file", auth_file,
           "File that says who we are to the registry: token:SECRET (ours), user:NAME:PASSWORD (etcd) or "
-          "digest:USER:PASSWORD (ZooKeeper)")
+          "digest:USER:PASSWORD (ZooKeeper); read again when the registry refuses what it said")
       ->type_name("FILE")
       ->envname("RINGSHIFT_REGISTRY_AUTH_FILE")
       ->group(kGroup);
@@ -65,9 +50,10 @@ Result<coord::Options> RegistryFlags::options() const {
     begin = end + 1;
   }
   if (!auth_file.empty()) {
-    Result<coord::Credentials> credentials = read_auth_file(auth_file);
+    Result<coord::Credentials> credentials = coord::read_credentials(auth_file);
     if (!credentials) return std::unexpected(std::move(credentials.error()));
     options.credentials = *std::move(credentials);
+    options.credentials_file = auth_file;
   }
   if (certificate.empty() != key.empty()) {
     return fail(ErrorKind::invalid,

@@ -30,7 +30,7 @@ struct TokenFlags {
   RegistryFlags registry;
   std::string name, role, name_space{coord::kDefaultNamespace}, expires, grace = "0s", out;
   std::vector<std::string> ids, addresses;
-  bool json = false, force = false, yes = false;
+  bool json = false, force = false, yes = false, certificate = false;
 };
 
 Json answer_of(const TokenFlags& flags, std::string_view path, const Json& request) {
@@ -81,6 +81,26 @@ void create(const TokenFlags& flags) {
   if (!flags.expires.empty()) {
     request["expires_in_seconds"] = or_end(parse_span(flags.expires, "--expires"), kBadUsage);
   }
+  if (flags.certificate) {
+    request["certificate"] = true;
+    const Json answer = answer_of(flags, "/ringshift/v1/token/create", request);
+    // A registry of an earlier release does not know the word, and has made a token.
+    if (!answer.value("certificate", false)) {
+      end_command(kFailed,
+                  fmt::format("this registry knows no entries for certificates, and has made a token that "
+                              "nobody has: end it with 'ringshift token revoke {}'",
+                              flags.name));
+    }
+    if (flags.json) {
+      fmt::print("{}\n", answer.dump());
+    } else {
+      fmt::print(
+          "'{0}' ({1}) is made, for certificates with the URI ringshift:{0}; 'ringshift cert issue {0} "
+          "--identity {0}' makes one\n",
+          flags.name, flags.role);
+    }
+    return;
+  }
   check_out(flags);
   hand_out(flags, answer_of(flags, "/ringshift/v1/token/create", request),
            fmt::format("token '{}' ({}) is made", flags.name, flags.role));
@@ -126,8 +146,9 @@ void list(const TokenFlags& flags) {
     const std::int64_t expires = token.value("expires", std::int64_t{0});
     fmt::print(
         fmt::runtime(kRow), token.value("name", ""), token.value("role", ""), token.value("namespace", ""),
-        token.value("secrets", 0), time_text(token.value("created", std::int64_t{0})),
-        expires == 0 ? "never" : time_text(expires), list_text(token, "ids"), list_text(token, "addresses"));
+        token.value("certificate", false) ? "cert" : std::to_string(token.value("secrets", 0)),
+        time_text(token.value("created", std::int64_t{0})), expires == 0 ? "never" : time_text(expires),
+        list_text(token, "ids"), list_text(token, "addresses"));
   }
 }
 
@@ -164,6 +185,7 @@ void add_token(CLI::App& app) {
       "  ringshift token create controller --role operate --out controller.token\n"
       "  ringshift token create cache-1 --role register-own --ids cache-1 --addresses 10.0.1.0/24 --expires "
       "90d\n"
+      "  ringshift token create controller --role operate --certificate    its certificate says who it is\n"
       "  ringshift token rotate controller --grace 10m --out controller.token --force\n"
       "  ringshift token list --json");
   const auto made = std::make_shared<TokenFlags>();
@@ -184,6 +206,10 @@ void add_token(CLI::App& app) {
       ->delimiter(',');
   command->add_option("--expires", made->expires, "After how long it ends: 12h, 90d [never]");
   add_out(*command, made);
+  command
+      ->add_flag("--certificate", made->certificate,
+                 "No secret: whoever shows a certificate with the URI ringshift:NAME, and no token, is it")
+      ->excludes("--out");
 
   add_verb(*token, "list", "Show the tokens, not their secrets", std::make_shared<TokenFlags>(), list);
 

@@ -18,7 +18,8 @@ namespace {
 class EtcdCoordinator final : public Coordinator {
  public:
   explicit EtcdCoordinator(Options options)
-      : options_(std::move(options)), access_(std::make_shared<EtcdAccess>(options_.credentials)) {}
+      : options_(std::move(options)),
+        access_(std::make_shared<EtcdAccess>(options_.credentials, options_.credentials_file)) {}
 
   Result<std::optional<KeyValue>> get(std::string_view key) override {
     const Result<std::string> answer = read("/v3/kv/range", range_body(key, ""));

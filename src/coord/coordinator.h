@@ -77,6 +77,8 @@ struct Options {
       endpoints;  // http(s)://host:port, tried in turn; or a zk:// URL, cut at its commas.
   std::chrono::milliseconds request_timeout{3000};
   Credentials credentials{};
+  // Where they are from: read again when the registry refuses them. "": they stay. Not for ZooKeeper.
+  std::string credentials_file{};
   http::ClientTls tls{};  // Of https://.
   // A watch that has heard nothing for so long asks its server whether it is well (GET /health, which etcd
   // answers well only with a leader), and goes to another one when it is not. A session of ZooKeeper has

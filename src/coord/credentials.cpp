@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 namespace ringshift::coord {
@@ -35,6 +36,16 @@ Result<Credentials> parse_credentials(std::string_view line, std::string_view wh
                        std::string(rest.substr(0, second)), std::string(rest.substr(second + 1))};
   }
   return refuse("it begins with none of these words");
+}
+
+Result<Credentials> read_credentials(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!in || !std::getline(in, line)) {
+    return fail(ErrorKind::invalid,
+                fmt::format("--registry-auth-file {}: it cannot be read, or is empty", file));
+  }
+  return parse_credentials(line, fmt::format("--registry-auth-file {}", file));
 }
 
 }  // namespace ringshift::coord

@@ -1,4 +1,4 @@
-// What a program proves to a registry about itself: the first line of --registry-auth-file. Pure.
+// What a program proves to a registry about itself: the first line of --registry-auth-file.
 //
 //   digest:USER:PASSWORD   ZooKeeper
 //   user:NAME:PASSWORD     etcd with authentication
@@ -18,9 +18,12 @@ struct Credentials {
   Kind kind = Kind::none;
   std::string name{};    // digest, user
   std::string secret{};  // The password, or the token.
+  bool operator==(const Credentials&) const = default;
 };
 
-// `where` names the file in errors.
+// `where` names the file in errors. Pure.
 [[nodiscard]] Result<Credentials> parse_credentials(std::string_view line, std::string_view where);
+// Of a file. Errors name it, never what it holds.
+[[nodiscard]] Result<Credentials> read_credentials(const std::string& file);
 
 }  // namespace ringshift::coord

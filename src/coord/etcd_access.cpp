@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/log.h"
 #include "coord/wire.h"
 
 namespace ringshift::coord {
@@ -24,48 +25,84 @@ bool says_denied(std::string_view reason) {
 std::expected<std::vector<std::string>, http::TransportError> EtcdAccess::headers(
     const std::string& endpoint, std::chrono::milliseconds timeout, const Send& send) {
   using Headers = std::vector<std::string>;
-  if (credentials_.kind == Credentials::Kind::none) return Headers{};
   const auto with = [](const std::string& token) {
     return token.empty() ? Headers{} : Headers{std::string(kHeader) + token};
   };
-  if (credentials_.kind == Credentials::Kind::token) return with(credentials_.secret);
-  {
+  for (int tries = 0;; ++tries) {
+    Credentials as;
+    {
+      const std::lock_guard lock(mutex_);
+      as = credentials_;
+      if (as.kind == Credentials::Kind::none) return Headers{};
+      if (as.kind == Credentials::Kind::token) return with(as.secret);
+      if (token_) return with(*token_);
+    }
+    auto token = authenticate(as, endpoint, timeout, send);
+    if (!token && token.error().error.kind == ErrorKind::denied && tries == 0 && renewed(as)) continue;
+    if (!token) return std::unexpected(std::move(token.error()));
     const std::lock_guard lock(mutex_);
-    if (token_) return with(*token_);
+    token_ = *token;
+    return with(*token);
   }
+}
+
+std::expected<std::string, http::TransportError> EtcdAccess::authenticate(const Credentials& as,
+                                                                          const std::string& endpoint,
+                                                                          std::chrono::milliseconds timeout,
+                                                                          const Send& send) {
   http::Call request;
   request.url = endpoint + "/v3/auth/authenticate";
-  request.body = authenticate_body(credentials_.name, credentials_.secret);
+  request.body = authenticate_body(as.name, as.secret);
   request.timeout = timeout;
   const auto answer = send(request);
   if (!answer) return std::unexpected(http::TransportError{answer.error().error, true});
-  std::string token;
   if (answer->status == 200) {
     Result<std::string> read = read_token(answer->body);
     if (!read) return std::unexpected(http::TransportError{std::move(read.error()), true});
-    token = *std::move(read);
-  } else {
-    Error why = read_error(answer->status, answer->body, request.url);
-    if (why.message.find("authentication is not enabled") == std::string::npos) {
-      if (why.message.find("authentication failed") != std::string::npos) {  // Its code says "invalid".
-        why = {ErrorKind::denied,
-               fmt::format("{} does not know user '{}' with this password: check the file given by "
-                           "--registry-auth-file",
-                           endpoint, credentials_.name)};
-      }
-      return std::unexpected(http::TransportError{std::move(why), true});
-    }
+    return *std::move(read);
   }
-  const std::lock_guard lock(mutex_);
-  token_ = token;
-  return with(token);
+  Error why = read_error(answer->status, answer->body, request.url);
+  if (why.message.find("authentication is not enabled") != std::string::npos) return std::string();
+  if (why.message.find("authentication failed") != std::string::npos) {  // Its code says "invalid".
+    why = {ErrorKind::denied,
+           fmt::format("{} does not know user '{}' with this password: check the file given by "
+                       "--registry-auth-file",
+                       endpoint, as.name)};
+  }
+  return std::unexpected(http::TransportError{std::move(why), true});
 }
 
 bool EtcdAccess::refused(const std::vector<std::string>& headers, int status, std::string_view answer) {
-  if (credentials_.kind != Credentials::Kind::user || status == 200) return false;
+  if (status == 200) return false;
+  const Credentials now = credentials();
+  if (now.kind == Credentials::Kind::token) {
+    if (status != 401) return false;
+    const std::string sent = headers.empty() ? "" : headers.front().substr(kHeader.size());
+    return sent != now.secret || renewed(now);
+  }
+  if (now.kind != Credentials::Kind::user) return false;
   // Without a token etcd says 400: which is how we learn that authentication was turned on.
   if (status != 401 && !says_no_token(answer) && !says_old_token(answer)) return false;
   forget(headers);
+  return true;
+}
+
+Credentials EtcdAccess::credentials() const {
+  const std::lock_guard lock(mutex_);
+  return credentials_;
+}
+
+// A file that is being written may hold half a line: what comes of it is refused, and looked up again.
+bool EtcdAccess::renewed(const Credentials& used) {
+  if (file_.empty()) return false;
+  auto read = read_credentials(file_);
+  const std::lock_guard lock(mutex_);
+  if (credentials_ != used) return true;
+  if (!read || *read == used || read->kind == Credentials::Kind::digest) return false;
+  credentials_ = *std::move(read);
+  token_.reset();
+  base::log(base::LogLevel::info,
+            "the registry refused what {} said; it says something else now, which is used", file_);
   return true;
 }
 

@@ -3,9 +3,12 @@
 // A user's password is exchanged for a token at /v3/auth/authenticate: at first use, and again once the
 // registry refused the one we have (etcd's simple tokens live five minutes, and die with the server that
 // keeps them). Where authentication is off yet, requests go without one, so that the file can be rolled out
-// before it is turned on. Thread-safe, and no lock is held while asking; two threads may ask at once, which
-// is harmless.
+// before it is turned on. What the registry refuses is looked up in the file again, where somebody may have
+// put another token or password: so a rotation needs no restart. Thread-safe, and no lock is held while
+// asking; two threads may ask at once, which is harmless.
 #pragma once
+#include <chrono>
+#include <expected>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -23,7 +26,9 @@ class EtcdAccess {
   // Sends a request whole; the caller's own way, since a watch's must be one that can be cancelled.
   using Send = std::function<std::expected<http::Answer, http::TransportError>(const http::Call&)>;
 
-  explicit EtcdAccess(Credentials credentials) : credentials_(std::move(credentials)) {}
+  // `file`: where the credentials are from, "" when they do not change.
+  explicit EtcdAccess(Credentials credentials, std::string file = "")
+      : file_(std::move(file)), credentials_(std::move(credentials)) {}
 
   // Headers to add for `endpoint`, after having asked it for a token where one is needed. Failures are
   // `unsent`: the request itself was not made.
@@ -37,9 +42,17 @@ class EtcdAccess {
 
  private:
   void forget(const std::vector<std::string>& headers);
+  [[nodiscard]] Credentials credentials() const;
+  // Whether there are others now than `used`: another thread has got them, or the file has them.
+  [[nodiscard]] bool renewed(const Credentials& used);
+  // A token for the name and the password; "" where authentication is off.
+  [[nodiscard]] std::expected<std::string, http::TransportError> authenticate(
+      const Credentials& as, const std::string& endpoint, std::chrono::milliseconds timeout,
+      const Send& send);
 
-  const Credentials credentials_;
-  std::mutex mutex_;
+  const std::string file_;
+  mutable std::mutex mutex_;
+  Credentials credentials_;           // Guarded by mutex_.
   std::optional<std::string> token_;  // Guarded by mutex_. Empty: authentication is off, as we were told.
 };
 

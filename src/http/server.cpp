@@ -115,6 +115,10 @@ Request read_request(evhttp_request* raw) {
   ev_uint16_t port = 0;
   evhttp_connection_get_peer(evhttp_request_get_connection(raw), &peer, &port);
   if (peer != nullptr) request.peer = peer;
+  request.certificate = [raw] {
+    return net::peer_certificate(
+        bufferevent_openssl_get_ssl(evhttp_connection_get_bufferevent(evhttp_request_get_connection(raw))));
+  };
   return request;
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/certificates.h"
 #include "ringshift/error.h"
 
 namespace ringshift::net {
@@ -42,6 +43,9 @@ struct Request {
   std::string body;
   std::function<std::optional<std::string>(const std::string& name)> header;
   std::string peer;  // The client's address, without its port.
+  // What the client showed and our authority vouches for; nullopt when it showed none, or without TLS.
+  // Whether it has ended since is for the caller to see. Null where no server made the request.
+  std::function<std::optional<net::CertificateFacts>()> certificate{};
 };
 
 // A reply that goes on. Destroying it ends the reply.

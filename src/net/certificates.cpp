@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -62,6 +63,15 @@ Status add_extension(X509* certificate, X509* issuer, int kind, const std::strin
 bool is_ip_name(const std::string& name) {
   unsigned char bytes[16];
   return inet_pton(AF_INET, name.c_str(), bytes) == 1 || inet_pton(AF_INET6, name.c_str(), bytes) == 1;
+}
+
+// What cannot be taken for two names, nor for something of OpenSSL's own in its list of them.
+bool is_plain_uri(std::string_view uri) {
+  constexpr std::size_t kUriBytesMax = 253;
+  return uri.size() <= kUriBytesMax && std::ranges::all_of(uri, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ':' ||
+                  c == '/' || c == '.' || c == '-' || c == '_';
+         });
 }
 
 bool is_dns_name(std::string_view name) {
@@ -146,6 +156,11 @@ std::string ip_text(const ASN1_OCTET_STRING* bytes) {
   return text;
 }
 
+std::string bytes_of(const ASN1_STRING* string) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)),
+          static_cast<std::size_t>(ASN1_STRING_length(string))};
+}
+
 std::vector<std::string> names_of(const X509* certificate) {
   std::vector<std::string> names;
   auto* found =
@@ -153,9 +168,9 @@ std::vector<std::string> names_of(const X509* certificate) {
   for (int i = 0; i < sk_GENERAL_NAME_num(found); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(found, i);
     if (name->type == GEN_DNS) {
-      names.push_back("DNS:" +
-                      std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
-                                  static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName))));
+      names.push_back("DNS:" + bytes_of(name->d.dNSName));
+    } else if (name->type == GEN_URI) {
+      names.push_back("URI:" + bytes_of(name->d.uniformResourceIdentifier));
     } else if (name->type == GEN_IPADD) {
       names.push_back("IP:" + ip_text(name->d.iPAddress));
     }
@@ -222,6 +237,10 @@ Result<PemPair> issue_certificate(const PemPair& authority, const CertificateWis
       return fail(ErrorKind::invalid, "'" + name + "' is no DNS name and no IP address");
     names += (names.empty() ? "" : ",") + std::string(ip ? "IP:" : "DNS:") + name;
   }
+  if (!is_plain_uri(wish.uri)) {
+    return fail(ErrorKind::invalid, "identity '" + wish.uri + "': write letters, digits and : / . - _");
+  }
+  if (!wish.uri.empty()) names += ",URI:" + wish.uri;
   ERR_clear_error();
   const Certificate issuer(
       PEM_read_bio_X509(memory_of(authority.certificate).get(), nullptr, nullptr, nullptr));
@@ -267,6 +286,13 @@ Result<std::vector<CertificateFacts>> read_certificates(const std::string& pem) 
   ERR_clear_error();
   if (all.empty()) return fail(ErrorKind::invalid, "there is no certificate in it: PEM is expected");
   return all;
+}
+
+std::optional<CertificateFacts> peer_certificate(const ssl_st* connection) {
+  if (connection == nullptr || SSL_get_verify_result(connection) != X509_V_OK) return std::nullopt;
+  X509* certificate = SSL_get0_peer_certificate(connection);
+  if (certificate == nullptr) return std::nullopt;
+  return facts_of(certificate);
 }
 
 }  // namespace ringshift::net

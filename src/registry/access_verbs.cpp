@@ -53,6 +53,14 @@ Result<std::int64_t> number_of(const Json& json, const char* name, std::int64_t 
   return found->get<std::int64_t>();
 }
 
+Result<bool> truth_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || found->is_null()) return false;
+  if (!found->is_boolean())
+    return fail(ErrorKind::invalid, fmt::format("field '{}' must be true or false", name));
+  return found->get<bool>();
+}
+
 Result<std::vector<std::string>> list_of(const Json& json, const char* name) {
   std::vector<std::string> list;
   const auto found = json.find(name);
@@ -71,6 +79,7 @@ Result<std::vector<std::string>> list_of(const Json& json, const char* name) {
 struct NewToken {
   Identity identity;
   std::int64_t expires = 0;
+  bool certificate = false;
 };
 Result<NewToken> parse_new_token(const std::string& body) {
   const auto json = parse_access_body(body);
@@ -80,9 +89,11 @@ Result<NewToken> parse_new_token(const std::string& body) {
   const auto name_space = text_of(*json, "namespace", admin ? std::string(kAllNamespaces) : "default");
   const auto ids = list_of(*json, "ids"), addresses = list_of(*json, "addresses");
   const auto life = number_of(*json, "expires_in_seconds", kLifeMaxSeconds, 0);
+  const auto certificate = truth_of(*json, "certificate");
   for (const Error* error : {name ? nullptr : &name.error(), role ? nullptr : &role.error(),
                              name_space ? nullptr : &name_space.error(), ids ? nullptr : &ids.error(),
-                             addresses ? nullptr : &addresses.error(), life ? nullptr : &life.error()}) {
+                             addresses ? nullptr : &addresses.error(), life ? nullptr : &life.error(),
+                             certificate ? nullptr : &certificate.error()}) {
     if (error != nullptr) return std::unexpected(*error);
   }
   const auto known = role_of(*role);
@@ -91,7 +102,8 @@ Result<NewToken> parse_new_token(const std::string& body) {
                                                 base::printable(*role, kNameBytesMax)));
   }
   return NewToken{{*name, *known, *name_space, *ids, *addresses},
-                  *life == 0 ? 0 : unix_seconds_now() + *life};
+                  *life == 0 ? 0 : unix_seconds_now() + *life,
+                  *certificate};
 }
 
 struct NamedToken {
@@ -119,6 +131,7 @@ Json token_json(const TokenBook::Info& info) {
   if (!info.identity.ids.empty()) json["ids"] = info.identity.ids;
   if (!info.identity.addresses.empty()) json["addresses"] = info.identity.addresses;
   if (info.expires != 0) json["expires"] = info.expires;
+  if (info.certificate) json["certificate"] = true;
   return json;
 }
 
@@ -171,6 +184,11 @@ std::string Server::Impl::token_create(const std::string& body, const Caller& ca
       [](const Identity& who, const NewToken&) { return may_administer(who, "tokens"); },
       [&](const NewToken& wanted) -> Result<std::string> {
         if (book == nullptr) return not_enabled();
+        if (wanted.certificate) {
+          const Status made = book->create_certified(wanted.identity, wanted.expires, change_by(caller));
+          if (!made) return std::unexpected(made.error());
+          return dump_json(token_json({wanted.identity, unix_seconds_now(), wanted.expires, 0, true}));
+        }
         const auto secret = book->create(wanted.identity, wanted.expires, change_by(caller));
         if (!secret) return std::unexpected(secret.error());
         Json answer = token_json({wanted.identity, unix_seconds_now(), wanted.expires, 1});

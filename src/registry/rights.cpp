@@ -23,9 +23,9 @@ constexpr std::size_t kRouterSuffix = 9;  // ".1a2b3c4d", which a router adds to
 constexpr std::array<std::string_view, 4> kRoleNames = {"read", "register-own", "operate", "admin"};
 
 // What register-own reads of a cluster: names, and with '/' what is below. An agent looks whether it is
-// drained.
-constexpr std::array<std::string_view, 6> kRouterReads = {"topology",   "spec",     "status",
-                                                          "instances/", "routers/", "drained/"};
+// drained. Of routers/ its own records alone: they name the keys that are hot.
+constexpr std::array<std::string_view, 5> kRouterReads = {"topology", "spec", "status", "instances/",
+                                                          "drained/"};
 // What the controller and routers write all the time, by themselves.
 constexpr std::array<std::string_view, 9> kBookkeeping = {"status",     "controller",  "origin",
                                                           "membership", "checkpoint/", "history/",
@@ -233,9 +233,8 @@ Status may_read(const Identity& who, std::string_view key, std::string_view rang
   const bool allowed = parts && std::ranges::any_of(kRouterReads, [&](std::string_view name) {
                          return within(key, range_end, std::string(parts->cluster) + std::string(name));
                        });
-  if (!allowed)
-    return deny(who, what, key, "it reads topology, spec, status, instances/, routers/ and drained/");
-  return {};
+  if (allowed || (range_end.empty() && own_key(who, what, key))) return {};
+  return deny(who, what, key, "it reads topology, spec, status, instances/, drained/ and its own routers/ID");
 }
 
 Status may_put(const Identity& who, const store::PutRequest& request) {

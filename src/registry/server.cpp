@@ -1,7 +1,6 @@
 #include "registry/server.h"
 
 #include <fmt/format.h>
-#include <strings.h>
 
 #include "base/log.h"
 #include "registry/server_impl.h"
@@ -21,15 +20,6 @@ constexpr std::size_t kUncounted = kVerbs.size();
 std::string host_of(std::string header) {
   if (header.starts_with('[')) return header.substr(1, header.find(']') - 1);
   return header.substr(0, header.find(':'));
-}
-
-// "Bearer T", or T alone as etcd's clients send it.
-std::string token_of(std::string header) {
-  constexpr std::string_view kScheme = "bearer ";
-  if (header.size() > kScheme.size() && strncasecmp(header.c_str(), kScheme.data(), kScheme.size()) == 0) {
-    header.erase(0, header.find_first_not_of(' ', kScheme.size()));
-  }
-  return header;
 }
 
 }  // namespace
@@ -86,7 +76,7 @@ void Server::Impl::log_failure(const Error& error) {
 
 // A page in a browser on this machine could post here, and by a name of its own that points to 127.0.0.1
 // even read the answer. It says where it comes from, in Origin, or whom it asks, in Host. With authentication
-// it would need a token first, which no page has.
+// it would need a token first, which no page has; the browser's certificate is not enough (admission.cpp).
 bool Server::Impl::from_elsewhere(const http::Request& request) const {
   if (options.auth) return false;
   if (request.header("Origin")) return true;
@@ -127,39 +117,6 @@ void Server::Impl::handle(const http::Request& request, http::Exchange& exchange
     return answer(request, exchange, route, caller);
   }
   exchange.reply(404, kText, "Not Found\n");
-}
-
-std::optional<ErrorAnswer> Server::Impl::admit(const http::Request& request, const Route& route,
-                                               Caller& caller) {
-  if (book == nullptr || route.need == Need::nothing) return std::nullopt;
-  const std::string token = token_of(request.header("Authorization").value_or(""));
-  if (!token.empty()) caller.who = book->find(token);
-  if (caller.who == nullptr) {
-    denied[0].fetch_add(1, std::memory_order_relaxed);
-    audit_denied(caller, route.path, token.empty() ? "no token" : "a token that is not known, or has ended");
-    // etcd's own words where its clients compare them.
-    return error_answer(401, 16,
-                        token.empty() ? "this registry asks for a token: send 'Authorization: Bearer TOKEN' "
-                                        "(--registry-auth-file of our own commands)"
-                                      : "etcdserver: invalid auth token");
-  }
-  caller.secret_hash = TokenBook::hash_of(token);
-  if (!limit->take(caller.who->name, std::chrono::steady_clock::now())) {
-    denied[2].fetch_add(1, std::memory_order_relaxed);
-    return error_answer(429, 8,
-                        fmt::format("token '{}' asks more than {:.0f} times a second, its limit: try again "
-                                    "in a second",
-                                    caller.who->name, options.requests_per_second));
-  }
-  // Said here as well as by each verb: one that forgot would not be open.
-  if (route.need == Need::admin) {
-    if (const Status allowed = may_administer(*caller.who, route.path); !allowed) {
-      denied[1].fetch_add(1, std::memory_order_relaxed);
-      audit_denied(caller, route.path, allowed.error().message);
-      return to_answer(allowed.error());
-    }
-  }
-  return std::nullopt;
 }
 
 void Server::Impl::refuse(http::Exchange& exchange, std::size_t name, const ErrorAnswer& error) {
@@ -280,10 +237,8 @@ Status Server::Impl::open() {
     hub->send_progress();
   });
   if (book == nullptr) return {};
-  http->every(kAccessTick, [this] {
-    hub->end_unless(
-        [this](const WatchHub::Owner& owner) { return book->alive(owner.name, owner.secret_hash); });
-  });
+  http->every(kAccessTick,
+              [this] { hub->end_unless([this](const WatchHub::Owner& owner) { return may_go_on(owner); }); });
   http->every(kProgressInterval, [this] {
     end_group();
     const auto now = std::chrono::system_clock::now().time_since_epoch();

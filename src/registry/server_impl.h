@@ -43,6 +43,7 @@ struct Caller {
   std::shared_ptr<const Identity> who;
   std::string secret_hash;
   std::string peer;
+  std::int64_t ends = 0;  // Unix seconds: of the certificate that says who it is; 0: a token does.
 };
 
 struct Server::Impl {
@@ -153,6 +154,15 @@ struct Server::Impl {
   [[nodiscard]] Status open_book();
   [[nodiscard]] Status make_admin_token();
 
+  // admission.cpp
+  // Who asks, or why not.
+  [[nodiscard]] std::optional<ErrorAnswer> admit(const http::Request& request, const Route& route,
+                                                 Caller& caller);
+  // By its token, or without one by its certificate. An error's message is for the audit.
+  [[nodiscard]] Status identify(const http::Request& request, Caller& caller) const;
+  [[nodiscard]] Status identify_by_certificate(const http::Request& request, Caller& caller) const;
+  [[nodiscard]] bool may_go_on(const WatchHub::Owner& owner) const;
+
   // server.cpp
   void health(const http::Request& request, http::Exchange& exchange, const Caller& caller);
   void version(const http::Request& request, http::Exchange& exchange, const Caller& caller);
@@ -160,9 +170,6 @@ struct Server::Impl {
   void answer(const http::Request& request, http::Exchange& exchange, const Route& route,
               const Caller& caller);
   void refuse(http::Exchange& exchange, std::size_t name, const ErrorAnswer& error);
-  // Who asks, or why not.
-  [[nodiscard]] std::optional<ErrorAnswer> admit(const http::Request& request, const Route& route,
-                                                 Caller& caller);
   [[nodiscard]] bool from_elsewhere(const http::Request& request) const;
   void tick();
   Status open();

@@ -15,7 +15,8 @@
 namespace ringshift::registry {
 namespace {
 
-constexpr std::size_t kSecretBytes = 32;
+constexpr std::size_t kSecretBytes = 32;  // As many as its hash has.
+constexpr std::size_t kMarkBytes = 1 + 32;
 
 std::string joined(const std::vector<std::string>& list) { return fmt::format("{}", fmt::join(list, ",")); }
 
@@ -57,6 +58,9 @@ std::string TokenBook::hash_of(std::string_view secret) {
   return base::from_hex(hashing::sha256_hex(secret)).value();
 }
 
+// An earlier release takes no row with a hash of this length for a token.
+std::string TokenBook::mark_of_certified(std::string_view name) { return "c" + hash_of(name); }
+
 Result<std::unique_ptr<TokenBook>> TokenBook::open(store::Store& store, Clock clock) {
   std::unique_ptr<TokenBook> book(new TokenBook(store, std::move(clock)));
   if (const Status loaded = book->load(); !loaded) return std::unexpected(loaded.error());
@@ -69,10 +73,13 @@ Status TokenBook::load() {
   by_hash_.clear();
   for (store::TokenRow& row : *rows) {
     const auto role = role_of(row.role);
-    if (!role || row.hash.size() != kSecretBytes) continue;  // Of a later release: it opens nothing here.
+    const bool certificate = row.hash.size() == kMarkBytes;
+    // Of a later release: it opens nothing here.
+    if (!role || (row.hash.size() != kSecretBytes && !certificate)) continue;
     Identity identity{row.name, *role, row.name_space, split(row.ids), split(row.addresses)};
     const std::uint64_t bucket = bucket_of(row.hash);
-    by_hash_.emplace(bucket, Entry{std::move(row), std::make_shared<const Identity>(std::move(identity))});
+    by_hash_.emplace(
+        bucket, Entry{std::move(row), std::make_shared<const Identity>(std::move(identity)), certificate});
   }
   return {};
 }
@@ -85,7 +92,9 @@ bool TokenBook::live(const Entry& entry) const {
 const TokenBook::Entry* TokenBook::entry(std::string_view hash) const {
   const auto [begin, end] = by_hash_.equal_range(bucket_of(hash));
   for (auto one = begin; one != end; ++one) {
-    if (CRYPTO_memcmp(one->second.row.hash.data(), hash.data(), kSecretBytes) == 0 && live(one->second)) {
+    const std::string& known = one->second.row.hash;
+    if (known.size() == hash.size() && CRYPTO_memcmp(known.data(), hash.data(), hash.size()) == 0 &&
+        live(one->second)) {
       return &one->second;
     }
   }
@@ -98,6 +107,11 @@ std::shared_ptr<const Identity> TokenBook::find(std::string_view secret) const {
   return found == nullptr ? nullptr : found->identity;
 }
 
+std::shared_ptr<const Identity> TokenBook::find_certified(std::string_view name) const {
+  const Entry* found = entry(mark_of_certified(name));
+  return found == nullptr ? nullptr : found->identity;
+}
+
 bool TokenBook::alive(std::string_view name, std::string_view secret_hash) const {
   const Entry* found = entry(secret_hash);
   return found != nullptr && found->row.name == name;
@@ -107,13 +121,14 @@ std::vector<TokenBook::Info> TokenBook::list() const {
   std::map<std::string, Info> by_name;
   for (const auto& [bucket, entry] : by_hash_) {
     Info& info = by_name[entry.row.name];
+    info.certificate = entry.certificate;
     const bool newer = info.secrets == 0 || info.created <= entry.row.created;
     if (newer) {
       info.identity = *entry.identity;
       info.created = entry.row.created;
       info.expires = entry.row.expires;
     }
-    if (live(entry)) ++info.secrets;
+    if (live(entry) && !entry.certificate) ++info.secrets;
   }
   std::vector<Info> all;
   for (auto& [name, info] : by_name) all.push_back(std::move(info));
@@ -122,7 +137,7 @@ std::vector<TokenBook::Info> TokenBook::list() const {
 
 bool TokenBook::has_admin() const {
   return std::ranges::any_of(by_hash_, [&](const auto& one) {
-    return one.second.identity->role == Role::admin && live(one.second);
+    return one.second.identity->role == Role::admin && !one.second.certificate && live(one.second);
   });
 }
 
@@ -152,7 +167,19 @@ Status TokenBook::apply(std::vector<store::TokenRow> put, std::vector<std::strin
 }
 
 Result<std::string> TokenBook::create(const Identity& identity, std::int64_t expires, const Change& by) {
-  if (const Status right = check_identity(identity); !right) return std::unexpected(right.error());
+  std::string secret = make_secret();
+  const Status done = add(identity, expires, hash_of(secret), "token create", by);
+  if (!done) return std::unexpected(done.error());
+  return secret;
+}
+
+Status TokenBook::create_certified(const Identity& identity, std::int64_t expires, const Change& by) {
+  return add(identity, expires, mark_of_certified(identity.name), "token create (certificate)", by);
+}
+
+Status TokenBook::add(const Identity& identity, std::int64_t expires, std::string hash, std::string_view verb,
+                      const Change& by) {
+  if (const Status right = check_identity(identity); !right) return right;
   if (by_hash_.size() >= kTokensMax) {
     return fail(ErrorKind::overloaded, fmt::format("there are {} tokens: revoke some", kTokensMax));
   }
@@ -163,18 +190,21 @@ Result<std::string> TokenBook::create(const Identity& identity, std::int64_t exp
   }
   const std::int64_t now = clock_();
   if (expires != 0 && expires <= now) return fail(ErrorKind::invalid, "the token would have expired already");
-  std::string secret = make_secret();
-  const Status done =
-      apply({{hash_of(secret), identity.name, std::string(to_string(identity.role)), identity.name_space,
-              joined(identity.ids), joined(identity.addresses), now, expires}},
-            {}, "token create", identity.name, by);
-  if (!done) return std::unexpected(done.error());
-  return secret;
+  return apply({{std::move(hash), identity.name, std::string(to_string(identity.role)), identity.name_space,
+                 joined(identity.ids), joined(identity.addresses), now, expires}},
+               {}, verb, identity.name, by);
 }
 
 Result<std::string> TokenBook::rotate(const std::string& name, std::int64_t grace_seconds, const Change& by) {
   const auto found = named(name);
   if (!found) return std::unexpected(found.error());
+  if (found->back()->certificate) {
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("'{0}' has no secret, a certificate names it: 'ringshift cert issue {0} --identity "
+                    "{0} --force' makes a new one",
+                    name));
+  }
   const std::int64_t now = clock_();
   store::TokenRow old = found->back()->row;
   store::TokenRow fresh = old;
@@ -204,9 +234,10 @@ Status TokenBook::revoke(const std::string& name, const Change& by) {
   if (!found) return std::unexpected(found.error());
   const auto stays = [&](const auto& one) {
     return one.second.row.name != name && one.second.identity->role == Role::admin &&
-           one.second.row.expires == 0;
+           one.second.row.expires == 0 && !one.second.certificate;
   };
-  if (found->back()->identity->role == Role::admin && !std::ranges::any_of(by_hash_, stays)) {
+  if (found->back()->identity->role == Role::admin && !found->back()->certificate &&
+      !std::ranges::any_of(by_hash_, stays)) {
     return fail(ErrorKind::invalid,
                 fmt::format("'{}' is the last admin's token that does not end: make another "
                             "one first, or rotate this one",

@@ -1,8 +1,9 @@
-// The registry's tokens: who has a secret, and how much each may ask.
+// The registry's tokens: who has a secret, or is known by a certificate, and how much each may ask.
 //
 // Invariants: a secret is shown once, when it is made; what is kept is its SHA-256, compared in constant
 // time; names are unique, and a name has one secret, or two while a rotation's grace lasts. There is always
-// an admin whose token does not end: the last one cannot be revoked. Thread rule: one thread. Cost: a look-up
+// an admin whose token does not end: the last one cannot be revoked (an admin by certificate does not count:
+// a start without --client-ca would lock everybody out). Thread rule: one thread. Cost: a look-up
 // is one SHA-256 and one hash map's.
 #pragma once
 #include <chrono>
@@ -35,7 +36,8 @@ class TokenBook {
   struct Info {
     Identity identity;
     std::int64_t created = 0, expires = 0;
-    int secrets = 0;  // Live ones.
+    int secrets = 0;           // Live ones.
+    bool certificate = false;  // It has no secret: a client's certificate names it.
   };
   struct Change {  // Who makes it, for the audit.
     std::string who, peer;
@@ -48,11 +50,17 @@ class TokenBook {
   // Whether a connection that was opened for `identity` may go on: it is still there, and so was its secret.
   [[nodiscard]] bool alive(std::string_view name, std::string_view secret_hash) const;
   [[nodiscard]] static std::string hash_of(std::string_view secret);
+  // The entry that was made for certificates of this name; null when there is none (any more).
+  [[nodiscard]] std::shared_ptr<const Identity> find_certified(std::string_view name) const;
+  // What stands for its secret's hash. No secret has it: it is longer.
+  [[nodiscard]] static std::string mark_of_certified(std::string_view name);
 
   [[nodiscard]] std::vector<Info> list() const;
   [[nodiscard]] bool has_admin() const;
   // Each gives the secret. expires 0: never.
   [[nodiscard]] Result<std::string> create(const Identity& identity, std::int64_t expires, const Change& by);
+  // An entry for certificates, without a secret.
+  [[nodiscard]] Status create_certified(const Identity& identity, std::int64_t expires, const Change& by);
   [[nodiscard]] Result<std::string> rotate(const std::string& name, std::int64_t grace_seconds,
                                            const Change& by);
   [[nodiscard]] Status revoke(const std::string& name, const Change& by);
@@ -61,9 +69,12 @@ class TokenBook {
   struct Entry {
     store::TokenRow row;
     std::shared_ptr<const Identity> identity;
+    bool certificate = false;
   };
   TokenBook(store::Store& store, Clock clock) : store_(store), clock_(std::move(clock)) {}
   [[nodiscard]] Status load();
+  [[nodiscard]] Status add(const Identity& identity, std::int64_t expires, std::string hash,
+                           std::string_view verb, const Change& by);
   [[nodiscard]] const Entry* entry(std::string_view hash) const;
   [[nodiscard]] bool live(const Entry& entry) const;
   [[nodiscard]] Result<std::vector<const Entry*>> named(const std::string& name) const;

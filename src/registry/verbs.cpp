@@ -206,7 +206,8 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
   }
   count(kWatchVerb, 200);
   hub->add(exchange.stream(kJson), *commands,
-           caller.who == nullptr ? WatchHub::Owner{} : WatchHub::Owner{caller.who->name, caller.secret_hash});
+           caller.who == nullptr ? WatchHub::Owner{}
+                                 : WatchHub::Owner{caller.who->name, caller.secret_hash, caller.ends});
 }
 
 // A lease belongs to the token that was granted it. One that is gone is nobody's: the store says so.

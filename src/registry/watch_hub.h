@@ -39,9 +39,10 @@ class WatchHub {
   // Whose a stream is: a token's name, and the hash of its secret. Empty without authentication.
   struct Owner {
     std::string name, secret_hash;
+    std::int64_t ends = 0;  // Unix seconds: of the certificate that named it; 0: none did.
   };
   // REQUIRES: size() < kWatchesMax.
-  void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands, Owner owner = {});
+  void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands, Owner owner);
   // Ends the streams of owners that may go on no longer. Not from within a stream's callback.
   void end_unless(const std::function<bool(const Owner&)>& alive);
   [[nodiscard]] std::size_t size_of(const std::string& owner) const;  // Its watches.

@@ -8,7 +8,8 @@
 
 namespace ringshift::store {
 
-// One live secret. Of the secret itself only the SHA-256 is kept; what the rest means is the registry's.
+// One live secret. Of the secret itself only the SHA-256 is kept; what the rest means is the registry's. An
+// entry without a secret, for certificates, has a mark of 33 bytes instead.
 struct TokenRow {
   std::string hash;  // 32 bytes.
   std::string name, role, name_space, ids, addresses;

@@ -2,9 +2,12 @@
 // nobody else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -132,6 +135,23 @@ TEST_F(EtcdAccessTest, WhoIsKnownDoesEverythingBelowItsPrefixAndNothingElse) {
   EXPECT_EQ(us->put("/other", "x").error().kind, ErrorKind::denied);
   EXPECT_EQ(us->get("/other").error().kind, ErrorKind::denied);
   EXPECT_EQ(us->list("/").error().kind, ErrorKind::denied);
+}
+
+TEST_F(EtcdAccessTest, AChangedPasswordIsTakenFromTheFile) {
+  enable();
+  const std::string file = testing::TempDir() + "/ringshift-etcd-auth-" + std::to_string(getpid());
+  const auto write = [&](const std::string& password) {
+    std::ofstream(file) << "user:ringshift:" << password << "\n";
+  };
+  write(kPassword);
+  const auto us =
+      coord::connect({{server.url()}, 3000ms, coord::read_credentials(file).value(), file}).value();
+  ASSERT_TRUE(us->put("/ringshift/a", "1").has_value());
+  set_password("an0ther");  // Which ends the tokens of this user.
+  write("an0ther");
+  const auto put = us->put("/ringshift/a", "2");
+  EXPECT_TRUE(put.has_value()) << put.error().message;
+  std::remove(file.c_str());
 }
 
 TEST_F(EtcdAccessTest, WhoIsNotKnownDoesNothing) {

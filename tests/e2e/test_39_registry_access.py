@@ -8,27 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import BAD_USAGE, FAILED, run, run_json
+from harness.cluster import BAD_USAGE, FAILED, RINGSHIFT, run, run_json
 from harness.process import Process, wait_until
 
 
 class Guarded:
     """Who has which token, and the certificates."""
 
-    def __init__(self, cluster, directory, monkeypatch):
+    def __init__(self, cluster, directory, monkeypatch, certified=False):
         self.cluster = cluster
         self.directory = directory
         self.ca = directory / "ca"
         run("cert", "init", "--dir", self.ca, check=0)
         run("cert", "issue", "registry", "--dir", self.ca, "--names", "127.0.0.1,localhost", check=0)
         self.files = {}
+        self.certified = certified  # Controller and proxies have certificates instead of tokens.
 
         def server(name, command, *arguments, env=None):
             env = dict(env or {})
             if command == "registry":
                 arguments += ("--auth", "--tls-cert", self.ca / "registry.pem", "--tls-key", self.ca / "registry.key")
+                if certified:
+                    arguments += ("--client-ca", self.ca / "ca.pem", "--client-certs", "verify")
             if command in ("controller", "proxy"):
-                env["RINGSHIFT_REGISTRY_AUTH_FILE"] = str(self.token(name))
+                env |= self.as_(name)
             return Process(name, [cluster.binary, command, *arguments], cluster.directory, {**cluster.env, **env})
         cluster._server = server
         monkeypatch.setenv("RINGSHIFT_REGISTRY_CA", str(self.ca / "ca.pem"))
@@ -37,7 +40,8 @@ class Guarded:
         self.files["admin"] = self.admin
         self.create("controller", "operate")
         self.create("operator", "operate")
-        monkeypatch.setenv("RINGSHIFT_REGISTRY_AUTH_FILE", str(self.token("operator")))
+        for variable, value in self.as_("operator").items():
+            monkeypatch.setenv(variable, value)
         for number in (1, 2):
             self.create(f"proxy-{number}", "register-own")
 
@@ -49,9 +53,17 @@ class Guarded:
         return self.files[name]
 
     def as_(self, name):
+        if self.certified and name not in self.files:
+            return {"RINGSHIFT_REGISTRY_AUTH_FILE": "", "RINGSHIFT_REGISTRY_CERT": str(self.ca / f"{name}.pem"),
+                    "RINGSHIFT_REGISTRY_KEY": str(self.ca / f"{name}.key")}
         return {"RINGSHIFT_REGISTRY_AUTH_FILE": str(self.token(name))}
 
     def create(self, name, role, *options):
+        if self.certified:
+            run("token", "create", name, "--role", role, "--certificate", *options, *self.where(),
+                env=self.as_("admin"), check=0)
+            run("cert", "issue", name, "--dir", self.ca, "--identity", name, check=0)
+            return
         self.files[name] = self.directory / f"{name}.token"
         run("token", "create", name, "--role", role, "--out", self.files[name], *options, *self.where(),
             env=self.as_("admin"), check=0)
@@ -66,16 +78,19 @@ class Guarded:
         return [path.read_text().strip().removeprefix("token:") for path in self.files.values() if path.exists()]
 
 
-@pytest.fixture
-def guarded(make_cluster, tmp_path, monkeypatch):
-    cluster = make_cluster(members=4, proxies=2)
-    made = Guarded(cluster, tmp_path, monkeypatch)
+def serving(cluster, directory, monkeypatch, certified=False):
+    made = Guarded(cluster, directory, monkeypatch, certified)
     cluster.spec = cluster.write_spec()
     cluster.start_controller()
     cluster.apply(cluster.spec)
     for _ in range(2):
         cluster.add_proxy()
     return made
+
+
+@pytest.fixture
+def guarded(make_cluster, tmp_path, monkeypatch):
+    return serving(make_cluster(members=4, proxies=2), tmp_path, monkeypatch)
 
 
 def mode(path):
@@ -203,6 +218,124 @@ def test_tokens_end_and_certificates_are_checked(guarded, tmp_path, monkeypatch)
     cluster.registry.send(1)
     wait_until("the new certificate is served", lambda: served() == new["sha256"], 20)
     cluster.cli("resize", "status", env=operator, check=0)
+
+
+def test_a_new_secret_needs_no_restart(make_cluster, tmp_path, monkeypatch):
+    guarded = serving(make_cluster(members=2, proxies=2), tmp_path, monkeypatch)
+    cluster = guarded.cluster
+    written = cluster.fill(300)
+    old = {name: guarded.token(name).read_text() for name in ("proxy-1", "proxy-2", "controller")}
+    # One of them in time, the others when the old secret has ended already.
+    guarded.admins("token", "rotate", "proxy-1", "--grace", "2s", "--out", guarded.token("proxy-1"), "--force", check=0)
+    for name in ("proxy-2", "controller"):
+        fresh = tmp_path / "fresh.token"
+        guarded.admins("token", "rotate", name, "--out", fresh, check=0)
+        process = cluster.controller if name == "controller" else cluster.proxies[1]
+        wait_until(f"{name} is refused", lambda: "invalid auth token" in process.errors(), 30)
+        os.replace(fresh, guarded.token(name))
+    for process in (*cluster.proxies, cluster.controller):
+        wait_until(f"{process.name} has the new one", lambda: "says something else now" in process.errors(), 30)
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec())  # Led by the one, followed by the others.
+    cluster.assert_filled(written)
+    for name, line in old.items():
+        assert guarded.token(name).read_text() != line
+        (tmp_path / "old.token").write_text(line)
+        done = cluster.cli("topology", "get", env={"RINGSHIFT_REGISTRY_AUTH_FILE": str(tmp_path / "old.token")},
+                           check=FAILED)
+        assert "401" in done.stderr, done.stderr
+    for process in cluster.processes():
+        for secret in (*guarded.secrets(), *(line.strip().removeprefix("token:") for line in old.values())):
+            assert secret not in process.tail(10000), process.name
+
+
+def test_a_certificate_says_who_it_is(make_cluster, tmp_path, monkeypatch):
+    guarded = serving(make_cluster(members=2, proxies=2), tmp_path, monkeypatch, certified=True)
+    cluster = guarded.cluster
+    assert set(guarded.files) == {"admin"}, "nobody else has a token"
+    written = cluster.fill(300)
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec())
+    cluster.assert_filled(written)
+    rows = [json.loads(line) for line in guarded.admins("registry", "audit", "--json", check=0).stdout.splitlines()]
+    changed = {(row["who"], row["key"].rsplit("/", 1)[-1]) for row in rows if row["outcome"] == "ok"}
+    assert {("operator", "request"), ("controller", "topology")} <= changed, changed
+
+    # A certificate of the same authority that says nothing, and one whose name has no entry.
+    run("cert", "issue", "operator-2", "--dir", guarded.ca, check=0)
+    done = cluster.cli("topology", "get", env=guarded.as_("operator-2"), check=FAILED)
+    assert "asks for a token" in done.stderr, done.stderr
+    run("cert", "issue", "operator-2", "--dir", guarded.ca, "--identity", "operator-2", "--force", check=0)
+    done = cluster.cli("topology", "get", env=guarded.as_("operator-2"), check=FAILED)
+    assert "token create operator-2 --certificate" in done.stderr, done.stderr
+    # No more than its role; and a token beside a certificate is what counts.
+    done = run("token", "list", *guarded.where(), check=FAILED)
+    assert "role admin" in done.stderr, done.stderr
+    listed = run_json("token", "list", *guarded.where(), env=guarded.as_("admin"))["tokens"]
+    assert {token["name"] for token in listed if token.get("certificate")} == {"controller", "operator", "proxy-1",
+                                                                               "proxy-2"}
+    # Revoked: the router serves on, and is back by itself when there is an entry again.
+    guarded.admins("token", "revoke", "proxy-2", check=0)
+    proxy = cluster.proxies[1]
+    wait_until("the proxy says so", lambda: "has no entry here" in proxy.errors(), 30)
+    cluster.client(1).set("after", "revoked")
+    assert cluster.client(0).get("after") == b"revoked"
+    guarded.admins("token", "create", "proxy-2", "--role", "register-own", "--certificate", check=0)
+    cluster.add_member()
+    cluster.resize_start(cluster.write_spec())
+    cluster.assert_filled(written)
+
+
+def test_a_copy_between_two_that_each_ask_for_their_own_certificates(tmp_path, make_cluster):
+    def guarded_registry(name):
+        """A registry that lets in certificates of its own authority alone, and knows one copier of them."""
+        ca = tmp_path / name
+        run("cert", "init", "--dir", ca, check=0)
+        run("cert", "issue", "registry", "--dir", ca, "--names", "127.0.0.1", check=0)
+        run("cert", "issue", "copier", "--dir", ca, "--identity", "copier", check=0)
+        process = Process(name, [RINGSHIFT, "registry", "--listen", "127.0.0.1:0", "--data", tmp_path / f"{name}.db",
+                                 "--auth", "--tls-cert", ca / "registry.pem", "--tls-key", ca / "registry.key",
+                                 "--client-ca", ca / "ca.pem"], tmp_path)
+        keeper.others.append(process)
+        process.start()
+        host, port = process.wait_ready()
+        url = f"https://{host}:{port}"
+        env = {"RINGSHIFT_REGISTRY": url, "RINGSHIFT_REGISTRY_CA": ca / "ca.pem", "RINGSHIFT_REGISTRY_CERT":
+               ca / "copier.pem", "RINGSHIFT_REGISTRY_KEY": ca / "copier.key"}
+        env = {key: str(value) for key, value in env.items()}
+        run("token", "create", "copier", "--role", "operate", "--certificate", check=0,
+            env={**env, "RINGSHIFT_REGISTRY_AUTH_FILE": f"{tmp_path / name}.db.admin-token"})
+        return url, ca, env
+
+    keeper = make_cluster(members=2, proxies=0)
+    source, source_ca, of_source = guarded_registry("old")
+    target, target_ca, of_target = guarded_registry("new")
+    controller = Process("controller", [RINGSHIFT, "controller", "--cluster", keeper.name], tmp_path, of_source)
+    keeper.others.append(controller)
+    controller.start()
+    controller.wait_ready()
+    run("topology", "apply", keeper.write_spec(), "--cluster", keeper.name, env=of_source, check=0)
+    controller.expected_dead = True
+    assert controller.end() == 0
+    sides = {f"--{side}-{what}": ca / file for side, ca in (("from", source_ca), ("to", target_ca))
+             for what, file in (("ca", "ca.pem"), ("cert", "copier.pem"), ("key", "copier.key"))}
+
+    def copy(check, **changed):
+        words = {**sides, **{f"--{key.replace('_', '-')}": value for key, value in changed.items()}}
+        given = [word for flag, value in words.items() if value for word in (flag, value)]
+        return run("registry", "copy", "--from", source, "--to", target, "--cluster", keeper.name, *given, check=check)
+
+    # Each side's own, and no other's.
+    assert "certificate" in copy(FAILED, to_ca=source_ca / "ca.pem").stderr
+    for side, other in (("from", target_ca), ("to", source_ca)):
+        done = copy(FAILED, **{f"{side}_cert": other / "copier.pem", f"{side}_key": other / "copier.key"})
+        assert "certificate" in done.stderr or "TLS" in done.stderr, done.stderr
+    assert "--to-key" in copy(BAD_USAGE, to_key=None).stderr
+    copy(0)
+    shown = [run_json("topology", "get", "--cluster", keeper.name, env=env) for env in (of_source, of_target)]
+    for topology in shown:
+        topology.pop("version")  # Which begins anew.
+    assert shown[0] == shown[1]
 
 
 def test_what_is_open_to_everybody_is_refused(tmp_path):

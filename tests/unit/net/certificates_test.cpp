@@ -36,8 +36,8 @@ class CertificatesTest : public testing::Test {
 
 TEST_F(CertificatesTest, OpensslBelievesThem) {
   const PemPair authority = make_authority("Test authority", 10).value();
-  const auto issued =
-      issue_certificate(authority, {"registry", {"localhost", "127.0.0.1", "::1", "*.example.org"}, 5});
+  const auto issued = issue_certificate(
+      authority, {"registry", {"localhost", "127.0.0.1", "::1", "*.example.org"}, 5, "ringshift:registry"});
   ASSERT_TRUE(issued.has_value()) << issued.error().message;
   write("ca", authority);
   write("registry", *issued);
@@ -50,7 +50,8 @@ TEST_F(CertificatesTest, OpensslBelievesThem) {
   EXPECT_NE(openssl("verify -CAfile ca.pem -verify_hostname other registry.pem"), 0);
   const auto facts = read_certificates(issued->certificate + authority.certificate).value();
   ASSERT_EQ(facts.size(), 2U);
-  EXPECT_THAT(facts[0].names, ElementsAre("DNS:localhost", "IP:127.0.0.1", "IP:::1", "DNS:*.example.org"));
+  EXPECT_THAT(facts[0].names, ElementsAre("DNS:localhost", "IP:127.0.0.1", "IP:::1", "DNS:*.example.org",
+                                          "URI:ringshift:registry"));
   EXPECT_FALSE(facts[0].authority);
   EXPECT_TRUE(facts[1].authority);
   EXPECT_THAT(facts[0].issuer, HasSubstr("Test authority"));

@@ -281,7 +281,11 @@ TEST_F(RegistryAccessTest, AnInstanceRegistersItselfAlone) {
       200);
   EXPECT_EQ(ask("/v3/kv/range", key_body(at, "/ringshift/default/c/instances0"), agent).status, 200);
   EXPECT_EQ(ask("/v3/kv/range", key_body("/ringshift/default/c/drained/cache-1"), agent).status, 200);
-  for (const char* name : {"request", "log/", "history/", "controller", ""}) {
+  const std::string routers = "/ringshift/default/c/routers/";
+  EXPECT_EQ(ask("/v3/kv/range", key_body(routers + "cache-1.0a1b2c3d"), agent).status, 200) << "its own";
+  EXPECT_EQ(ask("/v3/kv/range", key_body(routers, "/ringshift/default/c/routers0"), agent).status, 403)
+      << "all of them, with the keys that are hot";
+  for (const char* name : {"request", "log/", "history/", "controller", "routers/cache-2", ""}) {
     EXPECT_EQ(ask("/v3/kv/range", key_body(std::string("/ringshift/default/c/") + name), agent).status, 403)
         << name;
   }
