@@ -34,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 
 // A service manager need not wait longer than this for a registry that is away; the agent goes on trying.
 constexpr std::chrono::seconds kReadyAnyway{10};
+constexpr int kTimeoutsAWatchdog = 6;    // A probe's timeout is at most this part of systemd's watchdog.
 constexpr milliseconds kDrainLook{500};  // Looks are at most so far apart while it drains.
 
 struct Flags {
@@ -78,6 +79,22 @@ Result<std::map<std::string, std::string>> parse_labels(const std::vector<std::s
                 fmt::format("--label: {} are more than {}", labels.size(), agent::kMaxLabels));
   }
   return labels;
+}
+
+// No look may take so long that systemd's watchdog bites: one on a server that hangs is up to three timeouts,
+// after a third of the watchdog's time has passed.
+milliseconds probe_timeout(const Flags& flags) {
+  const milliseconds wanted(flags.probe_timeout_ms);
+  const auto watchdog = agent::systemd_watchdog();
+  if (!watchdog) return wanted;
+  const auto most =
+      std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(*watchdog / kTimeoutsAWatchdog));
+  if (wanted <= most) return wanted;
+  base::log(base::LogLevel::warning,
+            "agent: --probe-timeout-ms {} is more than a sixth of the service's WatchdogSec: {} ms it is; "
+            "shorten the one or lengthen the other",
+            wanted.count(), most.count());
+  return most;
 }
 
 // One agent from its start to its end. The probing is this thread's, the registry the registrar's.
@@ -138,7 +155,7 @@ class Agent {
     }
   }
 
-  // Until nobody uses the server, the deadline, or a second signal.
+  // Until nobody uses the server, the deadline, or a second signal. The watchdog bites meanwhile, too.
   void drain(const Signals& signals) {
     agent::notify_systemd("STOPPING=1\nSTATUS=draining");
     base::log(base::LogLevel::info, "agent: draining {}, for at most {} ms", flags_.id,
@@ -148,6 +165,7 @@ class Agent {
     agent::Quiet quiet;
     agent::Health health = look(true);
     while (!quiet.add(health)) {
+      agent::notify_systemd("WATCHDOG=1");
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
       if (left.count() <= 0) {
         base::log(base::LogLevel::warning,
@@ -157,8 +175,7 @@ class Agent {
                   health.router_connections, health.ops_per_second, flags_.id);
         return;
       }
-      const auto signal =
-          signals.wait_for(std::min({kDrainLook, left, milliseconds(flags_.probe_interval_ms)}));
+      const auto signal = signals.wait_for(std::min({kDrainLook, left, next_look()}));
       if (signal && signal != SIGHUP) return;
       health = look(true);
     }
@@ -290,7 +307,7 @@ int run_agent(Flags& flags) {
     coordinator = *std::move(connected);
   }
   const agent::ProbeOptions probe{flags.probe_address.empty() ? flags.address : flags.probe_address,
-                                  milliseconds(flags.probe_timeout_ms), *access};
+                                  probe_timeout(flags), *access};
   Agent agent(flags, coordinator.get(),
               flags.protocol == "redis" ? agent::make_redis_probe(probe) : agent::make_memcached_probe(probe),
               *labels, catalogs);
