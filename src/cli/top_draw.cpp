@@ -128,6 +128,23 @@ void add_resize(std::vector<std::string>& lines, const TopFrame& frame, const To
   lines.insert(lines.end(), drawn.begin(), drawn.end());
 }
 
+// What the policy has to say, in a line: "" without one.
+std::string membership_line(const TopFrame& frame) {
+  if (!frame.membership) return "";
+  const membership::Report& report = *frame.membership;
+  const std::size_t candidates = report.candidates.size() + report.candidates_more;
+  std::string line = fmt::format("membership: {} candidate{}", candidates, candidates == 1 ? "" : "s");
+  std::string ids;
+  for (const auto& gone : report.gone) ids += (ids.empty() ? "" : ", ") + gone.id;
+  if (!ids.empty()) line += ", gone: " + ids;
+  if (!report.elsewhere.empty()) line += fmt::format(", {} at another address", report.elsewhere.size());
+  if (!report.last_error.empty()) line += ", LAST CHANGE REFUSED";
+  if (!report.trouble.empty())
+    line += fmt::format(", SOURCE {}: {}", report.held ? "NOT BELIEVED" : "IN TROUBLE", report.trouble);
+  std::ranges::replace_if(line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return line;
+}
+
 std::vector<std::string> head_of(const TopFrame& frame, const TopView& view) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
@@ -139,6 +156,7 @@ std::vector<std::string> head_of(const TopFrame& frame, const TopView& view) {
       number(frame.all.requests), percent(frame.all.hit_rate), frame.all.hit_rate ? " %" : "",
       millis(frame.all.p99_ms), frame.all.p99_ms ? " ms" : "", small(frame.all.errors), agreement(frame),
       grouped(frame.clients), rate_of_bytes(frame.bytes_in), rate_of_bytes(frame.bytes_out)));
+  if (std::string line = membership_line(frame); !line.empty()) lines.push_back(std::move(line));
   for (std::string& line : lines) line.resize(std::min(line.size(), view.columns));
   add_resize(lines, frame, view);
   return lines;
@@ -248,6 +266,7 @@ std::string top_json(const TopFrame& frame) {
     row["age_seconds"] = router.age_seconds;
     out["routers"].push_back(std::move(row));
   }
+  if (frame.membership) out["membership"] = nlohmann::json::parse(membership::to_json(*frame.membership));
   out["resize"] = nlohmann::json::parse(to_json(frame.resize));
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

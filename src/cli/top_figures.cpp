@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coord/membership_keys.h"
 #include "ringshift/diff.h"
 #include "ringshift/topology.h"
 
@@ -123,6 +124,11 @@ TopFrame TopWatch::frame(TimePoint now) const {
   if (const auto status = view_.get(keys_.status())) {
     if (Result<resize::ResizeStatus> parsed = resize::parse_status(status->value))
       out.resize = std::move(*parsed);
+  }
+  if (const auto told = view_.get(coord::membership_key(keys_));
+      told && view_.get(coord::discovery_key(keys_))) {
+    if (Result<membership::Report> report = membership::parse_report(told->value))
+      out.membership = std::move(*report);
   }
   Sums all;
   std::map<std::string, Sums> members;

@@ -13,6 +13,7 @@
 
 #include "coord/keys.h"
 #include "coord/router_record.h"
+#include "membership/report.h"
 #include "resize/cluster_view.h"
 #include "resize/status.h"
 
@@ -50,7 +51,8 @@ struct TopFrame {
   std::vector<TopMember> members;
   std::vector<TopRouter> routers;
   resize::ResizeStatus resize;
-  bool rates_known = false;  // Every router was seen twice.
+  std::optional<membership::Report> membership;  // With a policy, once the leader has told.
+  bool rates_known = false;                      // Every router was seen twice.
 };
 
 class TopWatch {

@@ -1,4 +1,5 @@
-// What the doctor thinks of registry, topology, resize and routers, by what was seen there (looks.h). Pure.
+// What the doctor thinks of registry, topology, resize, membership and routers, by what was seen there
+// (looks.h). Pure.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -24,6 +25,9 @@ void check_registry(const Looks& looks, Findings& out);
 [[nodiscard]] std::optional<topology::Topology> check_topology(const RegistryLook& look, Findings& out);
 // What a resize, and the operators' last request, wait for.
 void check_resize(const Looks& looks, const topology::Topology& topology, Findings& out);
+// The membership policy: its source, candidates that can be no members, members whose instance is gone or at
+// another address, changes that were refused. Silent where there is no policy.
+void check_membership(const RegistryLook& look, const topology::Topology& topology, Findings& out);
 // Each router obeys the topology, tells so, reaches every member and has files enough.
 void check_routers(const Looks& looks, const topology::Topology& topology, Findings& out);
 // The same of proxies that were asked themselves. `version`: "" when the cluster is static.

@@ -44,6 +44,7 @@ std::vector<ProxyFacts> ask_proxies(const Options& options) {
 bool all_have_told(const Looks& looks) {
   const RegistryLook& now = looks.second;
   if (!now.unreachable.empty() || !now.controller || now.request || !now.topology) return false;
+  if (now.discovery && !now.membership) return false;
   if (!looks.first.topology || looks.first.topology->mod_revision != now.topology->mod_revision) return false;
   return std::ranges::all_of(now.routers, [&](const coord::KeyValue& router) {
     const auto before = std::ranges::find(looks.first.routers, router.key, &coord::KeyValue::key);
@@ -62,7 +63,8 @@ bool speaks_redis(const topology::Spec& spec, Findings& out) {
 
 std::vector<Finding> examine_cluster(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
                                      const std::vector<std::string>& endpoints, const Options& options) {
-  Findings registry("registry"), topology_found("topology"), resize_found("resize"), routers("routers");
+  Findings registry("registry"), topology_found("topology"), resize_found("resize"), membership("membership"),
+      routers("routers");
   std::vector<EndpointFacts> urls;
   for (const std::string& url : endpoints) urls.push_back(look_at_endpoint(url, options.registry_tls));
   check_endpoints(urls, registry);
@@ -96,6 +98,7 @@ std::vector<Finding> examine_cluster(coord::Coordinator& coordinator, const coor
   const std::optional<topology::Topology> now = check_topology(looks.second, topology_found);
   if (now) {
     check_resize(looks, *now, resize_found);
+    check_membership(looks.second, *now, membership);
     check_routers(looks, *now, routers);
     check_proxies(ask_proxies(options), *now,
                   fmt::format("version 1.{}, digest ", looks.second.topology->mod_revision), routers);
@@ -104,6 +107,7 @@ std::vector<Finding> examine_cluster(coord::Coordinator& coordinator, const coor
   std::vector<Finding> all = std::move(registry).take();
   append(all, std::move(topology_found).take());
   append(all, std::move(resize_found).take());
+  append(all, std::move(membership).take());
   append(all, std::move(routers).take());
   // By the topology that they were asked under: keys move meanwhile.
   if (topology) append(all, check_members(members, *topology, /*from_registry=*/true));

@@ -13,7 +13,7 @@ enum class Level : std::uint8_t { ok, warning, problem };
 
 struct Finding {
   Level level = Level::ok;
-  std::string group;    // registry | topology | resize | routers | members
+  std::string group;    // registry | topology | resize | membership | routers | members
   std::string check;    // A word for each check, the same for all members: "memory".
   std::string subject;  // Which one: a member's or router's id, a URL. "" where there is only one.
   std::string message, fix;

@@ -1,6 +1,7 @@
 #include "doctor/looks.h"
 
 #include "backend/sync_client.h"
+#include "coord/membership_keys.h"
 #include "coord/zookeeper/paths.h"
 #include "http/client.h"
 
@@ -44,6 +45,8 @@ RegistryLook look_at_registry(coord::Coordinator& coordinator, const coord::Clus
   read(keys.controller(), look.controller);
   read(keys.request(), look.request);
   read(keys.status(), look.status);
+  read(coord::discovery_key(keys), look.discovery);
+  if (look.discovery) read(coord::membership_key(keys), look.membership);
   Result<coord::Range> routers = coordinator.list(keys.routers());
   if (!routers) {
     look.unreachable = routers.error().message;

@@ -22,7 +22,7 @@ struct RegistryLook {
   double round_trip_ms = 0;
   std::uint64_t cluster_id = 0;
   coord::Revision revision = 0;
-  std::optional<coord::KeyValue> spec, topology, controller, request, status;
+  std::optional<coord::KeyValue> spec, topology, controller, request, status, discovery, membership;
   std::vector<coord::KeyValue> routers;
   std::string routers_prefix;  // What their keys begin with.
 };

@@ -101,6 +101,16 @@ std::string to_json(const Report& report) {
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string essence(Report report) {
+  report.trouble_since_ms = report.cooldown_until_ms = 0;
+  for (Candidate& one : report.candidates) one.waits_for = one.code;
+  for (Report::GoneMember& one : report.gone) {
+    one.waits_for = one.code;
+    one.since_ms = one.leaves_at_ms = 0;
+  }
+  return to_json(report);
+}
+
 Result<Report> parse_report(std::string_view text) {
   const auto broken = [] {
     return fail(ErrorKind::invalid, "the membership report in the registry is broken");

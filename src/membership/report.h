@@ -50,6 +50,9 @@ struct Report {
 // What an earlier version wrote is read, too: what it did not say is left out.
 [[nodiscard]] Result<Report> parse_report(std::string_view json);
 
+// The same without moments and what counts down: two reports of one essence say the same.
+[[nodiscard]] std::string essence(Report report);
+
 // Moments that are reckoned anew each second tremble: `before` stands unless the new one is this far off.
 inline constexpr std::int64_t kSameMomentMs = 3000;
 [[nodiscard]] constexpr std::int64_t same_moment(std::int64_t before, std::int64_t now) noexcept {

@@ -265,7 +265,7 @@ Report Runner::report_of(const SourceState& source, const Decision& decision) {
   report.trouble = source.trouble;
   if (!source.trouble.empty())
     report.trouble_since_ms = same_moment(last_report_.trouble_since_ms, now_ms - ms(source.age));
-  report.held = source.held;
+  report.held = source.held && source.answers;
   report.last_error = last_error_;
   report.admit_auto = discovery_->admit_auto;
   report.last_change = last_change_;
@@ -291,8 +291,9 @@ Report Runner::report_of(const SourceState& source, const Decision& decision) {
 }
 
 void Runner::tell(const SourceState& source, const Decision& decision, base::TimePoint now) {
-  if (told_at_ != base::TimePoint{} && now - told_at_ < kReportEvery) return;
   Report report = report_of(source, decision);
+  const bool just_told = told_at_ != base::TimePoint{} && now - told_at_ < kReportEvery;
+  if (just_told && essence(report) == essence(last_report_)) return;
   std::string json = to_json(report);
   if (json == told_) return;
   if (!coordinator_.put(coord::membership_key(keys_), json)) return;

@@ -39,7 +39,7 @@ using MakeSource =
 class Runner final : private discovery::Sink {
  public:
   static constexpr std::chrono::milliseconds kTick{1000};
-  static constexpr std::chrono::milliseconds kReportEvery{5000};   // At most, and only what is new.
+  static constexpr std::chrono::milliseconds kReportEvery{5000};   // While nothing but times is new.
   static constexpr std::chrono::milliseconds kSourceRetry{10000};  // Of one that could not be made.
 
   struct Options {

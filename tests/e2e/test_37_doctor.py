@@ -156,6 +156,43 @@ def test_registry_controller_and_routers(cluster):
     assert nobody[("topology", "")]["level"] == "problem" and nobody[("spec", "")]["level"] == "problem"
 
 
+def test_the_membership_policy(cluster):
+    """Silent without one; with one: who can be no member, who is gone or elsewhere, what is not believed, what is away."""
+    settled(cluster)
+    assert not [key for key in examine(cluster) if key[0] in ("source", "candidates", "gone", "address")]
+    found = cluster.directory / "instances.yaml"
+    at = {member.id: member.address for member in cluster.members}
+
+    def find(instances):
+        fresh = found.with_suffix(".new")
+        fresh.write_text(json.dumps([{"id": name, "address": address} for name, address in instances.items()]))
+        fresh.rename(found)
+
+    def waits_for(*keys):
+        def told():
+            worst = bad(examine(cluster))
+            return worst if {key for key in worst if key[0] in ("source", "candidates", "gone", "address")} == set(keys) else None
+        return wait_until(lambda: f"{keys}: {bad(examine(cluster))}", told, timeout=30, interval=0.3)
+    find(at)
+    rules = {"source": {"kind": "file", "path": str(found), "poll": "1s"}, "remove": {"after": "1h"}}
+    cluster.cli("member", "policy", cluster.write_spec(discovery=rules), check=0)
+    wait_until("all is well", lambda: ("source", f"file {found}") in examine(cluster) and not bad(examine(cluster)), timeout=30,
+               interval=0.3)
+    # A stranger has the address of a member that now says another one; a second member is gone.
+    find({"cache-1": "127.0.0.1:1", "cache-3": at["cache-3"], "cache-4": at["cache-4"], "stranger": at["cache-1"]})
+    waits_for(("candidates", "stranger"), ("gone", "cache-2"), ("address", "cache-1"))
+    said = examine(cluster)
+    assert "member cache-1 has its address" in said[("candidates", "stranger")]["message"]
+    assert "leaves at 20" in said[("gone", "cache-2")]["message"]
+    assert "gone" in cluster.cli("doctor").stdout
+    find({})
+    assert waits_for(("source", f"file {found}"), ("candidates", "stranger"), ("address", "cache-1"))[
+        ("source", f"file {found}")] == "warning"
+    found.unlink()
+    wait_until("the source is away", lambda: bad(examine(cluster)).get(("source", f"file {found}")) == "problem", timeout=30,
+               interval=0.3)
+
+
 @pytest.mark.skipif(not os.environ.get("RINGSHIFT_LONG"), reason="long: set RINGSHIFT_LONG=1")
 def test_a_resize_that_stands_still(cluster):
     cluster.fill(1000)

@@ -80,6 +80,7 @@ def test_manual_shows_and_an_operator_admits(joined):
     fifth.agent = joined.agents.start(fifth)
     wait_until("shown", lambda: "an operator admits it" in joined.cli("member", "candidates").stdout, timeout=60,
                interval=0.3)
+    assert "\nmembership: 1 candidate\n" in joined.cli("top", "--once", check=0).stdout
     assert joined.cli("member", "admit", "cache-9", "--yes").returncode == FAILED
     joined.cli("member", "admit", "cache-5", "--yes", "--wait", check=0, timeout=90)
     assert "cache-5" in members(joined)

@@ -123,6 +123,7 @@ def test_one_picture(busy):
     assert frame["requests_per_second"] == pytest.approx(sum(r["requests_per_second"] for r in frame["routers"]))
 
     text = busy.cli("top", "--once", check=0).stdout.splitlines()
+    assert not [line for line in text if line.startswith("membership:")], "there is no policy"
     assert "cache" in text[0] and "controller" in text[0] and "all agree" in text[1]
     assert row(text, "cache-1")[1] == "active" and row(text, "cache-2")
     assert "resize: idle" in text[2]

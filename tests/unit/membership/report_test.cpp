@@ -65,6 +65,19 @@ TEST(MembershipReport, WhatIsNoneIsRefused) {
   EXPECT_FALSE(parse_report(wrong)) << wrong;
 }
 
+TEST(MembershipReport, TheEssenceLeavesOutWhatCountsDown) {
+  Report later = full();
+  later.gone[0].waits_for = "59 s more";
+  later.gone[0].leaves_at_ms += 5000;
+  later.cooldown_until_ms = 0;
+  EXPECT_EQ(essence(later), essence(full()));
+  later.gone[0].code = "cooldown";
+  EXPECT_NE(essence(later), essence(full()));
+  later = full();
+  later.candidates[0].state = discovery::InstanceState::ready;
+  EXPECT_NE(essence(later), essence(full()));
+}
+
 TEST(MembershipReport, AMomentStaysWhileItTrembles) {
   EXPECT_EQ(same_moment(10'000, 10'000 + kSameMomentMs - 1), 10'000);
   EXPECT_EQ(same_moment(10'000, 10'000 - kSameMomentMs + 1), 10'000);

@@ -84,7 +84,7 @@ export interface paths {
          *     | `mark` | SeriesMark | a phase of a resize began or ended |
          *     | `hot_keys` | HotKeys | they changed, at most every two seconds |
          *     | `registry` | RegistryState | connection or lock changed |
-         *     | `membership` | Membership | the leading controller told something new, at most every five seconds; or the rules changed |
+         *     | `membership` | Membership | the leading controller told something new, at most once a second (times alone: every five); or the rules changed |
          *     | `audit` | AuditEntry | an action was taken |
          *
          *     `snapshot` has those parts alone that were asked for.
