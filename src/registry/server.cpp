@@ -153,7 +153,7 @@ bool Server::Impl::begin_group() {
   if (group_open) return true;
   if (const Status begun = store->begin_group(); !begun) return false;  // The write will say why.
   group_open = true;
-  http->post([this] { end_group(); });
+  if (http != nullptr) http->post([this] { end_group(); });  // Without a socket the caller ends it.
   return true;
 }
 
@@ -211,17 +211,7 @@ Status Server::Impl::open() {
     if (!context) return std::unexpected(context.error());
     tls = *std::move(context);
   }
-  auto opened = store::Store::open({options.database, options.retain_revisions, nullptr});
-  if (!opened) return std::unexpected(opened.error());
-  store = *std::move(opened);
-  limit.emplace(options.requests_per_second);
-  if (options.auth) {
-    if (const Status ready = open_book(); !ready) return ready;
-  }
-  hub = std::make_unique<WatchHub>(*store, [this] { end_group(); });
-  store->set_listener([this](const std::vector<store::Event>& events, store::Revision revision) {
-    hub->committed(events, revision);
-  });
+  if (const Status ready = open_state(); !ready) return ready;
   http::ServerOptions http_options;
   http_options.host = options.listen_host;
   http_options.port = options.port;
@@ -246,6 +236,21 @@ Status Server::Impl::open() {
         std::chrono::duration_cast<std::chrono::seconds>(now).count() - options.audit_days * kDaySeconds;
     if (const Status trimmed = store->trim_audit(options.audit_rows, oldest); !trimmed)
       log_failure(trimmed.error());
+  });
+  return {};
+}
+
+Status Server::Impl::open_state() {
+  auto opened = store::Store::open({options.database, options.retain_revisions, nullptr});
+  if (!opened) return std::unexpected(opened.error());
+  store = *std::move(opened);
+  limit.emplace(options.requests_per_second);
+  if (options.auth) {
+    if (const Status ready = open_book(); !ready) return ready;
+  }
+  hub = std::make_unique<WatchHub>(*store, [this] { end_group(); });
+  store->set_listener([this](const std::vector<store::Event>& events, store::Revision revision) {
+    hub->committed(events, revision);
   });
   return {};
 }

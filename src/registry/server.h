@@ -68,6 +68,7 @@ class Server {
 
  private:
   struct Impl;
+  friend struct HandlersForTest;  // The endpoints without a socket: tests/fuzz/registry_api_fuzz.cpp.
   explicit Server(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

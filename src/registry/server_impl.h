@@ -173,6 +173,7 @@ struct Server::Impl {
   [[nodiscard]] bool from_elsewhere(const http::Request& request) const;
   void tick();
   Status open();
+  Status open_state();  // All but the socket and its timers.
 };
 
 }  // namespace ringshift::registry

@@ -15,7 +15,7 @@ from harness.process import Process, wait_until
 class Guarded:
     """Who has which token, and the certificates."""
 
-    def __init__(self, cluster, directory, monkeypatch, certified=False):
+    def __init__(self, cluster, directory, monkeypatch, certified=False, flags=()):
         self.cluster = cluster
         self.directory = directory
         self.ca = directory / "ca"
@@ -32,6 +32,7 @@ class Guarded:
                     arguments += ("--client-ca", self.ca / "ca.pem", "--client-certs", "verify")
             if command in ("controller", "proxy"):
                 env |= self.as_(name)
+                arguments += tuple(flags)
             return Process(name, [cluster.binary, command, *arguments], cluster.directory, {**cluster.env, **env})
         cluster._server = server
         monkeypatch.setenv("RINGSHIFT_REGISTRY_CA", str(self.ca / "ca.pem"))
@@ -78,9 +79,9 @@ class Guarded:
         return [path.read_text().strip().removeprefix("token:") for path in self.files.values() if path.exists()]
 
 
-def serving(cluster, directory, monkeypatch, certified=False):
-    made = Guarded(cluster, directory, monkeypatch, certified)
-    cluster.spec = cluster.write_spec()
+def serving(cluster, directory, monkeypatch, certified=False, flags=(), **spec):
+    made = Guarded(cluster, directory, monkeypatch, certified, flags)
+    cluster.spec = cluster.write_spec(**spec)
     cluster.start_controller()
     cluster.apply(cluster.spec)
     for _ in range(2):
