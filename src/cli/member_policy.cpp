@@ -102,6 +102,15 @@ void run_admit(AdmitFlags& flags) {
   start_resize(flags.start, [&](const topology::Spec& in_force) { return plan::edit(in_force, edit); });
 }
 
+void run_confirm(const LookFlags& flags) {
+  const auto coordinator = or_end(flags.registry.connect());
+  const membership::Report report = read_report(*coordinator, flags.registry);
+  if (const Status done = membership::confirm_held(*coordinator, flags.registry.keys(), report, who_asks());
+      !done)
+    end_command(kFailed, done.error().message);
+  fmt::print("confirmed; 'ringshift member candidates' shows what the policy makes of it\n");
+}
+
 void run_policy(const LookFlags& flags) {
   const auto coordinator = or_end(flags.registry.connect());
   const std::string key = coord::discovery_key(flags.registry.keys());
@@ -157,6 +166,18 @@ void add_member_policy(CLI::App& member) {
       "  ringshift member admit cache-5 --cluster cache\n"
       "  ringshift member admit cache-5 --yes --wait --cluster cache");
   one->callback([admit] { run_admit(*admit); });
+
+  auto word = std::make_shared<LookFlags>();
+  CLI::App* confirm = member.add_subcommand(
+      "confirm", "Say that the held list of instances is right, though it is empty or lost more than half");
+  word->registry.add_to(*confirm, /*cluster_required=*/true);
+  confirm->footer(
+      "For the list that 'member candidates' tells of; another one stays held. Members leave only as the "
+      "policy's\n"
+      "'remove' says, all the same.\n"
+      "Examples:\n"
+      "  ringshift member confirm --cluster cache");
+  confirm->callback([word] { run_confirm(*word); });
 
   auto policy = std::make_shared<LookFlags>();
   CLI::App* rules =

@@ -17,6 +17,8 @@ namespace ringshift::coord {
 [[nodiscard]] inline std::string drained_key(const ClusterKeys& keys, std::string_view id) {
   return drained_prefix(keys) + std::string(id);
 }
+// An operator's word that the list which the guard holds is right; the leading controller takes it away.
+[[nodiscard]] inline std::string confirm_key(const ClusterKeys& keys) { return keys.prefix + "confirm"; }
 // The spec's `discovery`, as JSON.
 [[nodiscard]] inline std::string discovery_key(const ClusterKeys& keys) { return keys.prefix + "discovery"; }
 // What the leading controller sees and makes of it: membership/report.h.

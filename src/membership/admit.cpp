@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/encoding.h"
 #include "coord/membership_keys.h"
@@ -12,6 +14,7 @@ namespace ringshift::membership {
 namespace {
 
 constexpr std::size_t kIdShown = 64;
+constexpr std::chrono::seconds kConfirmPatience{10};
 
 }  // namespace
 
@@ -49,6 +52,37 @@ Result<Report> read_report(coord::Coordinator& coordinator, const coord::Cluster
         fmt::format("no controller of cluster '{}' has looked for instances yet: is one running?", cluster));
   }
   return parse_report((*report)->value);
+}
+
+std::string confirmed_of(std::string_view json) {
+  const auto word = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!word.is_object()) return "";
+  const auto what = word.find("what");
+  return what != word.end() && what->is_string() ? what->get<std::string>() : "";
+}
+
+Status confirm_held(coord::Coordinator& coordinator, const coord::ClusterKeys& keys, const Report& report,
+                    std::string_view by) {
+  if (!report.held)
+    return fail(ErrorKind::stale, "the list of the source is not held: there is nothing to confirm");
+  const std::string key = coord::confirm_key(keys);
+  const std::string word = nlohmann::json({{"by", by}, {"what", report.trouble}}).dump();
+  if (const auto put = coordinator.put(key, word); !put) return std::unexpected(put.error());
+  const auto until = std::chrono::steady_clock::now() + kConfirmPatience;
+  while (std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const auto left = coordinator.get(key);
+    if (!left) return std::unexpected(left.error());
+    if (*left) continue;
+    const auto kv = coordinator.get(coord::membership_key(keys));
+    if (!kv) return std::unexpected(kv.error());
+    const auto now = *kv ? parse_report((*kv)->value) : Result<Report>(Report{});
+    if (now && now->held)
+      return fail(ErrorKind::stale, fmt::format("the source shows another list by now: {}", now->trouble));
+    return {};
+  }
+  static_cast<void>(coordinator.remove(key));
+  return fail(ErrorKind::retryable, "no controller took it up: is one running?");
 }
 
 Status DrainMarks::set(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,

@@ -20,6 +20,13 @@ namespace ringshift::membership {
 [[nodiscard]] Result<Report> read_report(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
                                          std::string_view cluster);
 
+// Says to the leading controller that the held list which `report` tells of is right, and waits until it has
+// heard that. stale: nothing is held, or another list by now; retryable: no controller took it up in time.
+[[nodiscard]] Status confirm_held(coord::Coordinator& coordinator, const coord::ClusterKeys& keys,
+                                  const Report& report, std::string_view by);
+// What stands in the key meanwhile: what it is about, as Report::trouble has it. "" for what is no such word.
+[[nodiscard]] std::string confirmed_of(std::string_view json);
+
 // Sets or takes away marks right before the controller is asked, and undoes that when it refuses.
 class DrainMarks {
  public:

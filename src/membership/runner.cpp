@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "coord/membership_keys.h"
 #include "coord/stored_topology.h"
+#include "membership/admit.h"
 #include "plan/edit.h"
 #include "resize/ask.h"
 #include "resize/controls.h"
@@ -87,6 +88,24 @@ Runner::SourceState Runner::source_state(base::TimePoint now) const {
     out.trouble = "it has not answered yet";
   }
   return out;
+}
+
+// An operator's word on the list that is held. It is about what he was shown, and nothing else; once read it
+// is taken away, when the next report says what came of it.
+void Runner::heed_operator(const SourceState& source) {
+  const std::string key = coord::confirm_key(keys_);
+  const auto word = view_.get(key);
+  if (!word || word->mod_revision == heeded_) return;
+  if (confirm_pending_ != word->mod_revision) {
+    const bool right = source.held && guard_ && confirmed_of(word->value) == source.trouble;
+    if (right) static_cast<void>(guard_->confirm());
+    base::log(LogLevel::warning, "membership: an operator confirms the list that is held{}",
+              right ? "" : ": it is another one by now, which stays held");
+    confirm_pending_ = word->mod_revision;  // The report of the next look comes first.
+    return;
+  }
+  heeded_ = word->mod_revision;
+  static_cast<void>(coordinator_.remove(key));
 }
 
 void Runner::work() {
@@ -199,6 +218,7 @@ void Runner::tick() {
   const Decision decision = decide(situation, now, memory_);
   show(source, instances, decision);
   tell(source, decision, now);
+  heed_operator(source);
   if (decision.admit || decision.remove) act(stored->topology.spec, decision);
 }
 

@@ -73,6 +73,7 @@ class Runner final : private discovery::Sink {
   void rest();                            // No policy, or another one leads.
   void drop_source();
   [[nodiscard]] SourceState source_state(base::TimePoint now) const;
+  void heed_operator(const SourceState& source);
   void act(const topology::Spec& spec, const Decision& decision);
   Status ask(const topology::Spec& spec, const Decision& decision);
   void show(const SourceState& source, const std::vector<discovery::Instance>& instances,
@@ -102,6 +103,7 @@ class Runner final : private discovery::Sink {
   Report last_report_;  // For moments that stay.
   base::TimePoint told_at_{};
   Memory memory_;
+  coord::Revision confirm_pending_ = 0, heeded_ = 0;  // Of the operator's word.
   bool leading_ = false;
   PolicyFigures figures_;
   std::thread thread_;

@@ -70,6 +70,32 @@ def test_a_fifth_joins_by_itself_and_leaves_when_it_is_gone(joined):
     assert intruder.alive()
 
 
+def test_an_operator_confirms_what_is_held(make_cluster, tmp_path):
+    cluster = make_cluster(members=3, proxies=0)
+    listed = tmp_path / "instances.json"
+
+    def write(count):
+        new = tmp_path / "new"
+        new.write_text(json.dumps([{"id": m.id, "address": m.address} for m in cluster.members[:count]]))
+        new.rename(listed)
+    write(3)
+    cluster.start(cluster.write_spec(discovery={"source": {"kind": "file", "path": str(listed)}}))
+
+    def report():
+        return json.loads(cluster.cli("member", "candidates", "--json").stdout or "{}")
+    wait_until(lambda: f"well: {report()}", lambda: report().get("trouble") == "" and not report()["held"], 30)
+    refused = cluster.cli("member", "confirm", check=FAILED)
+    assert "is not held" in refused.stderr
+    write(1)  # Two of three are gone at once.
+    wait_until(lambda: f"held: {report()}", lambda: report().get("held"), 30)
+    assert not report()["gone"], "what is held counts for nothing"
+    started = time.monotonic()
+    cluster.cli("member", "confirm", check=0)
+    wait_until(lambda: f"believed: {report()}", lambda: len(report()["gone"]) == 2 and not report()["held"], 20)
+    assert time.monotonic() - started < 25, "it did not just outlast the guard"
+    assert len(members(cluster)) == 3, "who leaves, and when, is the policy's"
+
+
 def test_manual_shows_and_an_operator_admits(joined):
     manual = joined.write_spec(members=["cache-1", "cache-2", "cache-3", "cache-4"],
                                discovery={**DISCOVERY, "admit": "manual"})
