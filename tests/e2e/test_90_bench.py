@@ -90,6 +90,7 @@ def test_a_signal_ends_it_with_what_was_measured(tmp_path, signum):
             process.wait()
     document = json.loads(out.read_text())
     assert document["interrupted"] is True
+    assert document["rows"], document["left_out"]
     assert document["rows"][0]["name"] == "get-p1" and document["rows"][0]["rounds"] == 1
     assert "get-p1" in (tmp_path / "log").read_text()
     assert left_behind(tmp_path / "tmp") == []
