@@ -63,7 +63,9 @@ class ConsulCatalog final : public Catalog {
                              {"DeregisterCriticalServiceAfter",
                               fmt::format("{}s", std::max(kDeregisterLeast, 4 * ttl_).count())}}}};
     if (!options_.tag.empty()) body["Tags"] = {options_.tag};
-    if (const auto done = ask("/v1/agent/service/register?replace-existing-checks=true", body.dump()); !done)
+    if (const auto done = ask("/v1/agent/service/register?replace-existing-checks=true",
+                              body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        !done)
       return std::unexpected(done.error());
     maintenance_ = std::nullopt;  // Consul keeps it, or has forgotten it.
     return {};

@@ -23,6 +23,11 @@ constexpr milliseconds kBeat{5000}, kBeatLeast{1000};
 constexpr int kBeatUnknown = 20404;
 constexpr std::string_view kReserved = "preserved.";  // Metadata that rules Nacos itself.
 
+// What a label says need be no UTF-8.
+std::string text_of(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 class NacosCatalog final : public Catalog {
  public:
   explicit NacosCatalog(discovery::Options options)
@@ -45,8 +50,8 @@ class NacosCatalog final : public Catalog {
                                   {"weight", 1.0},
                                   {"scheduled", true},
                                   {"metadata", metadata(record)}};
-    const auto reply =
-        session_.ask("PUT", "/v1/ns/instance/beat", form(record) + "&beat=" + percent_encoded(words.dump()));
+    const auto reply = session_.ask("PUT", "/v1/ns/instance/beat",
+                                    form(record) + "&beat=" + percent_encoded(text_of(words)));
     if (!reply) return std::unexpected(reply.error());
     const auto answer = nlohmann::json::parse(reply->body, nullptr, false);
     if (!answer.is_object()) return fail(ErrorKind::retryable, "Nacos's answer to a beat is none");
@@ -105,7 +110,7 @@ class NacosCatalog final : public Catalog {
   // Everything that a change of makes another telling.
   std::string words_of(const Record& record) {
     return fmt::format("{}&weight=1&healthy=true&enabled={}&metadata={}", form(record),
-                       record.state == State::ready, percent_encoded(metadata(record).dump()));
+                       record.state == State::ready, percent_encoded(text_of(metadata(record))));
   }
 
   Status tell(std::string_view method, const Record& record) {

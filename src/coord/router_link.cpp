@@ -205,11 +205,13 @@ void RouterLink::on_events(const std::vector<Event>& events) {
 }
 
 void RouterLink::on_resync(const Range& state) {
-  for (const KeyValue& kv : state.kvs) {
-    if (kv.key == keys_.topology()) static_cast<void>(accept(kv, state.cluster_id));
-  }
+  const SnapshotPtr known = holder_->load();
+  const auto found = std::ranges::find(state.kvs, keys_.topology(), &KeyValue::key);
+  if (found != state.kvs.end()) static_cast<void>(accept(*found, state.cluster_id));
+  if (found != state.kvs.end() && static_cast<std::uint64_t>(found->mod_revision) >= known->version.revision)
+    return;
   const std::lock_guard lock(mutex_);
-  look_due_ = true;
+  look_due_ = true;  // Less than we know: we may have been faster, or it was set back.
 }
 
 void RouterLink::on_disconnected(const Error& why) {

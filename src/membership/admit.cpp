@@ -66,8 +66,12 @@ Status confirm_held(coord::Coordinator& coordinator, const coord::ClusterKeys& k
   if (!report.held)
     return fail(ErrorKind::stale, "the list of the source is not held: there is nothing to confirm");
   const std::string key = coord::confirm_key(keys);
-  const std::string word = nlohmann::json({{"by", by}, {"what", report.trouble}}).dump();
-  if (const auto put = coordinator.put(key, word); !put) return std::unexpected(put.error());
+  const std::string word = nlohmann::json({{"by", by}, {"what", report.trouble}})
+                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // Leased: it must not be there for the next list when we are interrupted.
+  const auto lease = coordinator.grant(kConfirmPatience);
+  if (!lease) return std::unexpected(lease.error());
+  if (const auto put = coordinator.put(key, word, *lease); !put) return std::unexpected(put.error());
   const auto until = std::chrono::steady_clock::now() + kConfirmPatience;
   while (std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -81,7 +85,7 @@ Status confirm_held(coord::Coordinator& coordinator, const coord::ClusterKeys& k
       return fail(ErrorKind::stale, fmt::format("the source shows another list by now: {}", now->trouble));
     return {};
   }
-  static_cast<void>(coordinator.remove(key));
+  static_cast<void>(coordinator.revoke(*lease));
   return fail(ErrorKind::retryable, "no controller took it up: is one running?");
 }
 

@@ -104,8 +104,7 @@ void Runner::heed_operator(const SourceState& source) {
     confirm_pending_ = word->mod_revision;  // The report of the next look comes first.
     return;
   }
-  heeded_ = word->mod_revision;
-  static_cast<void>(coordinator_.remove(key));
+  if (coordinator_.remove(key)) heeded_ = word->mod_revision;  // Our view may show it a little longer.
 }
 
 void Runner::work() {

@@ -25,11 +25,6 @@ constexpr std::size_t kBackupsAtOnce = 2;
 constexpr std::size_t kBackupPiece = 256U << 10;
 constexpr std::size_t kWhyKept = 300;
 
-std::int64_t unix_seconds_now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 Result<Json> parse_access_body(const std::string& body) {
   if (body.size() > kAccessBodyMax) return fail(ErrorKind::invalid, "the request is too large");
   Json json = Json::parse(body.empty() ? "{}" : body, nullptr, false);

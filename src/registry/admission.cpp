@@ -36,12 +36,12 @@ std::string token_of(std::string header) {
   return header;
 }
 
-std::int64_t unix_seconds() {
+}  // namespace
+
+std::int64_t unix_seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
-
-}  // namespace
 
 // A connection outlives the hour in which its certificate ends, so that is looked at again here.
 Status Server::Impl::identify_by_certificate(const http::Request& request, Caller& caller) const {
@@ -58,7 +58,7 @@ Status Server::Impl::identify_by_certificate(const http::Request& request, Calle
   }
   if (name.empty()) return fail(ErrorKind::denied, std::string(kNoToken));
   const std::string shown = base::printable(name, kNameBytesMax);
-  const std::int64_t now = unix_seconds();
+  const std::int64_t now = unix_seconds_now();
   if (now < certificate->begins || now >= certificate->ends)
     return fail(ErrorKind::denied, fmt::format("the certificate of '{}' is out of date: renew it", shown));
   // A browser shows its certificate for any page that asks it to.
@@ -113,7 +113,7 @@ std::optional<ErrorAnswer> Server::Impl::admit(const http::Request& request, con
 }
 
 bool Server::Impl::may_go_on(const WatchHub::Owner& owner) const {
-  return (owner.ends == 0 || unix_seconds() < owner.ends) && book->alive(owner.name, owner.secret_hash);
+  return (owner.ends == 0 || unix_seconds_now() < owner.ends) && book->alive(owner.name, owner.secret_hash);
 }
 
 }  // namespace ringshift::registry

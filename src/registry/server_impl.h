@@ -38,6 +38,8 @@ inline constexpr std::size_t kBackupVerb = 18;
 inline constexpr std::array<std::string_view, 3> kOutcomes = {"ok", "refused", "failed"};
 inline constexpr std::array<std::string_view, 3> kDenials = {"no_token", "role", "limit"};
 
+[[nodiscard]] std::int64_t unix_seconds_now();  // What tokens and certificates end by.
+
 // Who asks. Without authentication `who` is null, and everything is allowed.
 struct Caller {
   std::shared_ptr<const Identity> who;

@@ -27,7 +27,7 @@ def beside(make_cluster):
 
     def start(*options):
         agent = Process("agent", [RINGSHIFT, "agent", "--registry", "none", "--cluster", "cache", "--id", "cache-1",
-                                  "--address", member.address, "--label", "rack=r7", "--label", "a.b=c", *QUICK,
+                                  "--address", member.address, "--label", "rack=r7", "--label", "a.b=c", "--label", "odd=\udcff", *QUICK,
                                   *options], cluster.directory)
         cluster.others.append(agent)
         return agent.start()
@@ -50,7 +50,7 @@ def keep_busy(member, until):
 
 def nothing_secret(process, server, *secrets):
     said = process.output() + process.errors() + "".join(target for _, _, target, _ in server.requests)
-    said += Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8")
+    said += Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8", errors="replace")
     for one in secrets:
         assert one not in said
 
