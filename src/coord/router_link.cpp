@@ -169,13 +169,16 @@ void RouterLink::keep_on_disk(std::unique_lock<std::mutex>& lock) {
 }
 
 void RouterLink::set_hooks(Hooks hooks) {
-  std::function<void()> published;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(hooks_mutex_);  // Waits for the calls of the hooks before.
     hooks_ = std::move(hooks);
-    published = hooks_.on_published;
   }
-  if (published) published();
+  call_published();
+}
+
+void RouterLink::call_published() {
+  const std::shared_lock lock(hooks_mutex_);
+  if (hooks_.on_published) hooks_.on_published();
 }
 
 void RouterLink::applied(Version version) {
@@ -315,10 +318,8 @@ Status RouterLink::accept(const KeyValue& kv, std::optional<std::uint64_t> clust
   const Status judged = judge(kv, cluster_id, last);
   refused_ = !judged;
   if (!judged) return judged;
-  std::function<void()> published;
   {
     const std::lock_guard lock(mutex_);
-    published = hooks_.on_published;
     if (!std::exchange(heard_, true)) {
       from_disk_ = false;
       report_due_ = keep_due_ = true;
@@ -345,8 +346,8 @@ Status RouterLink::accept(const KeyValue& kv, std::optional<std::uint64_t> clust
   log_topology(*snapshot, "");
   if (holder_ == nullptr) {
     holder_ = std::make_shared<Holder>(snapshot, received);
-  } else if (holder_->publish(snapshot, received) && published) {
-    published();
+  } else if (holder_->publish(snapshot, received)) {
+    call_published();
   }
   return {};
 }
@@ -435,10 +436,12 @@ void RouterLink::work() {
 bool RouterLink::report(std::unique_lock<std::mutex>& lock) {
   report_due_ = false;
   RouterRecord record = record_of_now();
-  const auto figures = hooks_.figures;
   const bool heard_now = heard_;
   lock.unlock();
-  if (figures) figures(record);
+  {
+    const std::shared_lock calling(hooks_mutex_);
+    if (hooks_.figures) hooks_.figures(record);
+  }
   const Status alive = put_record(record);
   if (alive) registry_answered();
   if (alive && cache_ && heard_now) cache_->touch(std::chrono::steady_clock::now());

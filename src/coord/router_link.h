@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -63,7 +64,8 @@ class RouterLink final : private Watcher {
   ~RouterLink() override;  // Removes the record.
 
   [[nodiscard]] const std::shared_ptr<Holder>& holder() const noexcept { return holder_; }
-  // Call once, when the router serves from holder(). on_published is called for all that came before, too.
+  // When the router serves from holder(): on_published is called for all that came before, too. When it ends,
+  // set_hooks({}): once that has returned no hook runs, nor will one. No hook may call this.
   void set_hooks(Hooks hooks);
 
   // Where what we serve by comes from. Any thread.
@@ -101,6 +103,7 @@ class RouterLink final : private Watcher {
   [[nodiscard]] std::string way_out() const;
   Status judge(const KeyValue& topology, std::optional<std::uint64_t> cluster_id, const SnapshotPtr& last);
   Status begin_from_disk();
+  void call_published();
   void registry_answered();
   void keep_on_disk(std::unique_lock<std::mutex>& lock);
   Result<bool> read_topology();  // Whether there is one.
@@ -127,13 +130,15 @@ class RouterLink final : private Watcher {
   std::string applied_digest_;
   std::int64_t applied_at_ = 0;  // Unix seconds.
   std::deque<std::function<void(bool)>> confirmations_;
-  Hooks hooks_;
   std::uint64_t cluster_id_ = 0;  // Of the registry that we follow; another one is not obeyed.
   bool heard_ = false;            // The registry that we follow has answered, and no other one since.
   bool keep_due_ = false;         // The file shall say what is in force.
   bool distrusted_ = false;       // The registry has less than we know, or something else instead.
   bool look_due_ = false;         // It was away: whether it was set back meanwhile only a look tells.
   Processes vouched_;
+
+  std::shared_mutex hooks_mutex_;  // Held shared around a call. Never taken with mutex_ held.
+  Hooks hooks_;                    // Guarded by it.
 
   std::pair<Revision, std::string> seen_;  // The last topology that we judged, as it came.
 

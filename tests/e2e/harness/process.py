@@ -126,9 +126,11 @@ class Process:
         return self.popen.returncode
 
     def tail(self, lines=40):
+        """The ends of what it printed; a sanitizer's report from where it begins."""
         text = []
         for path in (self.out, self.err):
             if path.exists():
-                content = path.read_text(errors="replace").splitlines()[-lines:]
-                text += [f"--- {path.name}"] + content
+                content = path.read_text(errors="replace").splitlines()
+                begins = next((i for i, line in enumerate(content) if "Sanitizer:" in line), len(content))
+                text += [f"--- {path.name}"] + content[min(begins, max(0, len(content) - lines)):]
         return "\n".join(text)
