@@ -315,6 +315,7 @@ int run_agent(Flags& flags) {
   announce_admin(admin->get());
   agent.serve(signals, access->get());
   agent.drain(signals);
+  if (coordinator) coordinator->hurry(coord::kHurry);
   admin->reset();  // Before what it shows.
   return kDone;
 }

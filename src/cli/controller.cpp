@@ -67,6 +67,7 @@ int run_controller(Flags& flags) {
       show_api(admin->get(), **coordinator, flags.registry, "controller", *access, *std::move(tokens));
   announce_admin(admin->get());
   while (signals.wait() == SIGHUP) reload_secrets("controller", nullptr, access->get());
+  (*coordinator)->hurry(coord::kHurry);
   if (api) api->stop();
   admin->reset();  // Before what it shows.
   return kDone;

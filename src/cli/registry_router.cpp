@@ -132,7 +132,9 @@ Result<std::unique_ptr<RegistryRouter>> RegistryRouter::start(const RegistryFlag
   return router;
 }
 
-RegistryRouter::~RegistryRouter() = default;
+RegistryRouter::~RegistryRouter() {
+  if (coordinator_) coordinator_->hurry(coord::kHurry);
+}
 
 void RegistryRouter::attach(proxy::Proxy& proxy, std::size_t cluster) {
   proxy.set_on_applied([link = link_.get()](topology::Version version) { link->applied(version); }, cluster);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "coord/etcd_access.h"
 #include "coord/watch.h"
@@ -14,6 +15,8 @@
 
 namespace ringshift::coord {
 namespace {
+
+constexpr std::int64_t kNoHurry = std::numeric_limits<std::int64_t>::max();
 
 class EtcdCoordinator final : public Coordinator {
  public:
@@ -84,6 +87,8 @@ class EtcdCoordinator final : public Coordinator {
     return {};
   }
 
+  void hurry(std::chrono::milliseconds most) override { most_ms_ = most.count(); }
+
   std::unique_ptr<Watch> watch(std::string prefix, Watcher& watcher) override {
     return start_watch(options_, access_, std::move(prefix), watcher);
   }
@@ -104,7 +109,9 @@ class EtcdCoordinator final : public Coordinator {
   Result<std::string> call(std::string_view path, std::string body, bool repeatable) {
     http::Call request;
     request.body = std::move(body);
-    request.timeout = options_.request_timeout;
+    const bool hurried = most_ms_ != kNoHurry;
+    if (hurried && lost_) return fail(ErrorKind::retryable, "the registry did not answer when it had to");
+    request.timeout = std::min(options_.request_timeout, std::chrono::milliseconds(most_ms_));
     const std::size_t first = preferred_.load(std::memory_order_relaxed);
     Error last;
     for (std::size_t i = 0; i < options_.endpoints.size(); ++i) {
@@ -113,6 +120,7 @@ class EtcdCoordinator final : public Coordinator {
       auto answer = send_as_us(options_.endpoints[index], request);
       if (!answer) {
         last = std::move(answer.error().error);
+        if (hurried && !answer.error().unsent) lost_ = true;
         if (repeatable || answer.error().unsent) continue;
         return std::unexpected(std::move(last));
       }
@@ -135,7 +143,7 @@ class EtcdCoordinator final : public Coordinator {
       return http_.send(call);
     };
     for (int tries = 0;; ++tries) {
-      auto headers = access_->headers(endpoint, options_.request_timeout, send);
+      auto headers = access_->headers(endpoint, request.timeout, send);
       if (!headers) return std::unexpected(std::move(headers.error()));
       request.headers = *headers;
       request.headers.emplace_back(kHasLeader);
@@ -148,6 +156,8 @@ class EtcdCoordinator final : public Coordinator {
   const std::shared_ptr<EtcdAccess> access_;  // Shared with the watches.
   http::Client http_;
   std::atomic<std::size_t> preferred_{0};
+  std::atomic<std::int64_t> most_ms_{kNoHurry};  // See hurry().
+  std::atomic<bool> lost_{false};
 };
 
 }  // namespace

@@ -105,10 +105,17 @@ class Coordinator {
   [[nodiscard]] virtual Result<std::chrono::seconds> keep_alive(LeaseId lease) = 0;
   [[nodiscard]] virtual Status revoke(LeaseId lease) = 0;
 
+  // The process ends: nobody should wait any more for a registry that does not answer. From now on a call
+  // takes `most` at most, and after one that got no answer in that time the others fail at once, as
+  // `retryable`. With ZooKeeper that holds for calls under way, too. Cannot be taken back.
+  virtual void hurry(std::chrono::milliseconds most) = 0;
+
   // Every key under `prefix`. Begins with on_resync. `watcher` must outlive the Watch.
   [[nodiscard]] virtual std::unique_ptr<Watch> watch(std::string prefix, Watcher& watcher) = 0;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Coordinator>> connect(Options options);
+
+inline constexpr std::chrono::milliseconds kHurry{1000};  // For hurry(), of a program that was told to end.
 
 }  // namespace ringshift::coord

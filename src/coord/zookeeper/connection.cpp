@@ -27,26 +27,36 @@ int milliseconds_until(Deadline deadline) {
 
 enum class Ready { yes, late, cancelled };
 
-Ready wait_for(int fd, short events, const Canceller* canceller, Deadline deadline) {
+Ready wait_for(int fd, short events, const Canceller* canceller, Hurry* hurry, Deadline deadline) {
+  const Clock::time_point since = Clock::now();
   while (true) {
-    pollfd fds[2] = {{fd, events, 0}, {canceller == nullptr ? -1 : canceller->fd(), POLLIN, 0}};
-    const int count = ::poll(fds, 2, milliseconds_until(deadline));
+    const bool hurried = hurry != nullptr && hurry->begun();
+    const Deadline until = hurried ? std::min(deadline, hurry->limit(since)) : deadline;
+    pollfd fds[3] = {{fd, events, 0},
+                     {canceller == nullptr ? -1 : canceller->fd(), POLLIN, 0},
+                     {hurry == nullptr || hurried ? -1 : hurry->fd(), POLLIN, 0}};
+    const int count = ::poll(fds, 3, milliseconds_until(until));
     if (count > 0 && fds[1].revents != 0) return Ready::cancelled;
-    if (count > 0) return Ready::yes;
-    if (count == 0 && Clock::now() >= deadline) return Ready::late;
+    if (count > 0 && fds[0].revents != 0) return Ready::yes;
+    if (count > 0) continue;  // The hurry has begun.
+    if (count == 0 && Clock::now() >= until) {
+      if (hurried) hurry->in_vain();
+      return Ready::late;
+    }
     if (count < 0 && errno != EINTR) return Ready::yes;  // The call that follows tells why.
   }
 }
 
-Result<net::Descriptor> connect_to(const net::SocketAddress& address, const Canceller* canceller,
-                                   Deadline deadline, const std::string& endpoint) {
+Result<net::Descriptor> connect_to(const net::SocketAddress& address, const Connection::Target& target,
+                                   Deadline deadline) {
+  const std::string& endpoint = target.endpoint;
   net::Descriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail(ErrorKind::internal, fmt::format("socket: {}", std::strerror(errno)));
   int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   int error = ::connect(fd.get(), address.get(), address.size) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
-    switch (wait_for(fd.get(), POLLOUT, canceller, deadline)) {
+    switch (wait_for(fd.get(), POLLOUT, target.canceller, target.hurry, deadline)) {
       case Ready::late:
         error = ETIMEDOUT;
         break;
@@ -82,8 +92,22 @@ void Canceller::fire() noexcept {
   [[maybe_unused]] const auto written = ::write(fd_.get(), &one, sizeof one);
 }
 
+void Hurry::begin(std::chrono::milliseconds most) noexcept {
+  most_ = most;
+  began_ = Clock::now();
+  begun_ = true;
+  signal_.fire();
+}
+
+Deadline Hurry::limit(Clock::time_point since) const noexcept {
+  return lost_ ? since : std::max(since, began_) + most_;
+}
+
 Connection::Connection(const Target& target, net::Descriptor socket)
-    : endpoint_(target.endpoint), canceller_(target.canceller), socket_(std::move(socket)) {}
+    : endpoint_(target.endpoint),
+      canceller_(target.canceller),
+      hurry_(target.hurry),
+      socket_(std::move(socket)) {}
 
 Result<std::unique_ptr<Connection>> Connection::open(const Target& target, Deadline deadline) {
   const auto endpoint = net::parse_endpoint(target.endpoint);
@@ -92,7 +116,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Target& target, Deadl
   if (!addresses) return fail(ErrorKind::retryable, addresses.error().message);
   Error last;
   for (const net::SocketAddress& address : *addresses) {
-    auto socket = connect_to(address, target.canceller, deadline, target.endpoint);
+    auto socket = connect_to(address, target, deadline);
     if (!socket) {
       last = std::move(socket.error());
       continue;
@@ -247,7 +271,7 @@ Status Connection::send(std::string_view bytes, Deadline deadline) {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return std::unexpected(break_off(std::strerror(errno)));
-    switch (wait_for(socket_.get(), POLLOUT, canceller_, deadline)) {
+    switch (wait_for(socket_.get(), POLLOUT, canceller_, hurry_, deadline)) {
       case Ready::yes:
         break;
       case Ready::late:
@@ -290,7 +314,7 @@ std::optional<std::string> Connection::cut_packet() {
 }
 
 Result<bool> Connection::fill(Deadline deadline) {
-  switch (wait_for(socket_.get(), POLLIN, canceller_, deadline)) {
+  switch (wait_for(socket_.get(), POLLIN, canceller_, hurry_, deadline)) {
     case Ready::yes:
       break;
     case Ready::late:

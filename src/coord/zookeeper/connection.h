@@ -4,6 +4,7 @@
 // happened. Of one thread at a time; a Canceller may be fired from any. Replies are matched by their
 // transaction id, which a server answers in order. Bounds: kReplyBytesMax, kNotificationsMax.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,24 @@ class Canceller {
   net::Descriptor fd_;
 };
 
+// For a process that ends: from begin() on a wait takes `most` at most, also one under way, and none any time
+// after one that was in vain. Thread-safe.
+class Hurry {
+ public:
+  void begin(std::chrono::milliseconds most) noexcept;
+  [[nodiscard]] bool begun() const noexcept { return begun_.load(); }
+  [[nodiscard]] int fd() const noexcept { return signal_.fd(); }  // Can be read once it has begun.
+  // When a wait ends that began at `since`. Requires: begun().
+  [[nodiscard]] Deadline limit(Clock::time_point since) const noexcept;
+  void in_vain() noexcept { lost_ = true; }
+
+ private:
+  std::atomic<bool> begun_{false}, lost_{false};
+  std::chrono::milliseconds most_{};  // Fixed, as is the next, once begun_.
+  Clock::time_point began_{};
+  Canceller signal_;
+};
+
 struct SessionId {
   std::int64_t id = 0;  // 0: a new one.
   std::string password;
@@ -51,6 +70,7 @@ class Connection {
     SessionId session;                     // To take up again; not_found when it is over.
     std::string credentials;               // digest's "user:password", or none.
     const Canceller* canceller = nullptr;  // May be null.
+    Hurry* hurry = nullptr;                // Likewise.
   };
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const Target& target, Deadline deadline);
 
@@ -84,6 +104,7 @@ class Connection {
 
   const std::string endpoint_;
   const Canceller* canceller_;
+  Hurry* hurry_;
   net::Descriptor socket_;
   SessionId session_;
   std::chrono::milliseconds timeout_{};

@@ -108,6 +108,8 @@ class ZooKeeperCoordinator final : public Coordinator {
   }
   Status revoke(LeaseId lease) override { return leases_.revoke(lease, deadline()); }
 
+  void hurry(std::chrono::milliseconds most) override { servers_->hurry(most); }
+
   std::unique_ptr<Watch> watch(std::string prefix, Watcher& watcher) override {
     return start_watch(servers_, identity_, timeout_, std::move(prefix), watcher);
   }

@@ -22,7 +22,7 @@ Result<std::unique_ptr<Connection>> Servers::open(std::chrono::milliseconds time
     for (std::size_t i = 0; i < count && Clock::now() < deadline; ++i) {
       const std::size_t index = (first + i) % count;
       auto connection =
-          Connection::open({ensemble_.endpoints[index], timeout, session, credentials_, nullptr},
+          Connection::open({ensemble_.endpoints[index], timeout, session, credentials_, nullptr, &hurry_},
                            std::min(deadline, Clock::now() + patience));
       if (connection) {
         preferred_.store(index, std::memory_order_relaxed);
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Connection>> Servers::open(std::chrono::milliseconds time
       last = std::move(connection.error());
       if (last.kind != ErrorKind::retryable) return std::unexpected(std::move(last));
     }
-    if (count == 1) break;
+    if (count == 1 || hurry_.begun()) break;
     thread_local std::minstd_rand random{std::random_device{}()};
     std::this_thread::sleep_for(base::full_jitter(kRoundPauseMax, random));
   } while (Clock::now() < deadline);
@@ -41,8 +41,8 @@ Result<std::unique_ptr<Connection>> Servers::open(std::chrono::milliseconds time
 Result<std::unique_ptr<Connection>> Servers::open_next(std::chrono::milliseconds timeout, Deadline deadline,
                                                        const Canceller& canceller) {
   const std::size_t index = preferred_.load(std::memory_order_relaxed) % ensemble_.endpoints.size();
-  auto connection =
-      Connection::open({ensemble_.endpoints[index], timeout, {}, credentials_, &canceller}, deadline);
+  auto connection = Connection::open(
+      {ensemble_.endpoints[index], timeout, {}, credentials_, &canceller, nullptr}, deadline);
   if (!connection) preferred_.store(index + 1, std::memory_order_relaxed);
   return connection;
 }

@@ -23,6 +23,9 @@ class Servers {
   [[nodiscard]] Result<std::unique_ptr<Connection>> open_next(std::chrono::milliseconds timeout,
                                                               Deadline deadline, const Canceller& canceller);
 
+  // As Coordinator::hurry(): of the connections that open() made and makes.
+  void hurry(std::chrono::milliseconds most) noexcept { hurry_.begin(most); }
+
   [[nodiscard]] Layout layout() const {
     return {ensemble_.chroot, credentials_.empty() ? Access::world : Access::creator};
   }
@@ -32,6 +35,7 @@ class Servers {
   const Ensemble ensemble_;
   const std::string credentials_;
   std::atomic<std::size_t> preferred_{0};
+  Hurry hurry_;
 };
 
 }  // namespace ringshift::coord::zookeeper
