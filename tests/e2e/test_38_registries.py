@@ -1,5 +1,5 @@
 """Cluster state in other registries than ours: ZooKeeper and etcd drive whole resizes, and lose their leader while
-they do; the state moves from any registry to any other. The ensembles of three need RINGSHIFT_LONG=1."""
+they do; the state moves from any registry to any other. The longest needs RINGSHIFT_LONG=1."""
 import json
 import os
 import signal
@@ -171,7 +171,6 @@ def test_another_language_speaks_to_the_embedded_registry(make_cluster):
     cancel()
 
 
-@long_one
 @pytest.mark.parametrize("kind", [ZooKeeper, Etcd])
 def test_the_leader_is_killed_while_a_growth_runs(make_cluster, start_ensemble, kind):
     ensemble = start_ensemble(kind, 3)
