@@ -50,11 +50,11 @@ std::optional<GuardRules::Held> GuardRules::suspicion(const std::vector<Instance
 }
 
 std::string GuardRules::Held::text() const {
-  if (of == 0) return "it shows no instance";
+  std::string text = fmt::format("shows {} instance{}", seen, seen == 1 ? "" : "s");
+  if (missing.empty()) return text;
   const auto named = std::span(missing).first(std::min(missing.size(), kIdsNamed));
-  return fmt::format("it shows {} instance{}, without {} of the {} before ({}{})", seen, seen == 1 ? "" : "s",
-                     missing.size(), of, fmt::join(named, ", "),
-                     named.size() < missing.size() ? ", ..." : "");
+  return fmt::format("{}, without {} of the {} before ({}{})", text, missing.size(), of,
+                     fmt::join(named, ", "), named.size() < missing.size() ? ", ..." : "");
 }
 
 void GuardRules::troubled(TimePoint now) {
@@ -122,8 +122,7 @@ void Guard::instances(const std::vector<Instance>& all) {
     if (const auto& held = rules_.held(); held && !was_held && troubles_.size() < kTroublesMax) {
       troubles_.push_back(
           {ErrorKind::stale,
-           fmt::format("a list of the source is held until it stays so or an operator confirms it: {}",
-                       held->text())});
+           fmt::format("the source {}: held until that stays so or an operator confirms it", held->text())});
     }
   }
   wake_.notify_all();

@@ -44,7 +44,7 @@ class GuardRules {
     std::size_t of = 0;                // Instances in the last list.
     base::TimePoint since{};           // When it, unchanged and without trouble, was seen first.
 
-    // "it shows 1 instance, without 2 of the 3 before (a, b)": what an operator is shown, and confirms.
+    // "shows 1 instance, without 2 of the 3 before (a, b)": what an operator is shown, and confirms.
     [[nodiscard]] std::string text() const;
   };
   static constexpr std::size_t kIdsNamed = 8;  // Of those that are missing.

@@ -82,7 +82,7 @@ Runner::SourceState Runner::source_state(base::TimePoint now) const {
   if (!guard.trouble.empty()) {
     out.trouble = guard.trouble;
   } else if (guard.held) {
-    out.trouble = guard.held->text() + ": held until that stays so";
+    out.trouble = fmt::format("it {}: held until that stays so", guard.held->text());
   } else if (!guard.age) {
     out.trouble = "it has not answered yet";
   }

@@ -117,7 +117,7 @@ def test_a_wrong_target_is_never_ready(agents):
     agents.start(None, "--protocol", "memcached", instance="mixed", address=agents.cluster.members[0].address)
     for instance in ("wrong", "absent", "mixed"):
         assert agents.wait_state(instance, "unhealthy")["reason"]
-    for bad in (["--id", "a/b", "--address", "h:1"], ["--id", "a", "--address", "h"],
+    for bad in (["--address", "h:1", "--id", "a/b"], ["--id", "a", "--address", "h"],
                 ["--id", "a", "--address", "h:1", "--label", "x"],
                 ["--id", "a", "--address", "h:1", "--label", "city=Zürich"],
                 ["--id", "a", "--address", "h:1", "--label", "x" * 257 + "=y"],

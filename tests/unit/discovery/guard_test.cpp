@@ -173,7 +173,7 @@ TEST_F(GuardRulesTest, AFirstListIsHeldToWhatIsExpected) {
   GuardRules half(seconds(30), {"a", "b", "c", "d", "e"});
   half.saw(list_of({"a", "z"}), now);
   ASSERT_TRUE(half.held());
-  EXPECT_EQ(half.held()->text(), "it shows 2 instances, without 4 of the 5 before (b, c, d, e)");
+  EXPECT_EQ(half.held()->text(), "shows 2 instances, without 4 of the 5 before (b, c, d, e)");
   EXPECT_FALSE(half.take(now + seconds(29)));
   EXPECT_TRUE(half.take(now + seconds(30))) << "it stayed so";
   half.saw(list_of({"a"}), now + seconds(40));
@@ -190,10 +190,10 @@ TEST_F(GuardRulesTest, WhatIsHeldNamesWhoIsMissing) {
   GuardRules many(seconds(30), ids);
   many.saw(list_of({"a"}), now);
   EXPECT_EQ(many.held()->text(),
-            "it shows 1 instance, without 25 of the 26 before (b, c, d, e, f, g, h, i, ...)");
+            "shows 1 instance, without 25 of the 26 before (b, c, d, e, f, g, h, i, ...)");
   GuardRules none(seconds(30));
   none.saw({}, now);
-  EXPECT_EQ(none.held()->text(), "it shows no instance");
+  EXPECT_EQ(none.held()->text(), "shows 0 instances");
 }
 
 TEST_F(GuardRulesTest, TheAgeIsThatOfTheTrouble) {
