@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "agent/record.h"
 #include "ringshift/error.h"
@@ -31,5 +32,8 @@ struct ProbeOptions {
 [[nodiscard]] std::unique_ptr<Probe> make_redis_probe(ProbeOptions options);
 // Good: answers version and stats.
 [[nodiscard]] std::unique_ptr<Probe> make_memcached_probe(ProbeOptions options);
+
+// Whether a connection to `address` is refused at once, at all addresses of its name.
+[[nodiscard]] bool nothing_listens(std::string_view address);
 
 }  // namespace ringshift::agent

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 using Deadline = std::chrono::steady_clock::time_point;
 
 constexpr std::size_t kMaxStatsBytes = 64U << 10;
+constexpr int kRefusalMs = 200;  // Within which the machine beside us refuses a connection.
 
 // A socket with a deadline for everything. -1: none.
 class TextConnection {
@@ -108,10 +110,12 @@ class MemcachedProbe final : public Probe {
  public:
   explicit MemcachedProbe(ProbeOptions options) : options_(std::move(options)) {}
 
-  Health look(bool) override {
+  Health look(bool with_clients) override {
     const bool was_open = connection_.open();
     Health health = look_once();
-    return health.good || !was_open ? health : look_once();
+    if (!health.good && was_open) health = look_once();
+    if (!health.good && with_clients) health.absent = nothing_listens(options_.address);
+    return health;
   }
 
  private:
@@ -146,7 +150,7 @@ class MemcachedProbe final : public Probe {
     commands_ = health.commands;
     looked_at_ = now;
     health.router_connections = 1;  // memcached knows no names: its commands alone say that it is quiet.
-    health.good = !health.version.empty();
+    health.good = health.counted = !health.version.empty();
     if (!health.good) health.reason = "stats names no version: is this a memcached?";
     return health;
   }
@@ -158,6 +162,25 @@ class MemcachedProbe final : public Probe {
 };
 
 }  // namespace
+
+bool nothing_listens(std::string_view address) {
+  const auto endpoint = net::parse_endpoint(address);
+  if (!endpoint) return false;
+  const auto addresses = net::resolve(*endpoint);
+  if (!addresses) return false;
+  return std::ranges::all_of(*addresses, [](const net::SocketAddress& one) {
+    const int fd = ::socket(one.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    int error = ::connect(fd, one.get(), one.size) == 0 ? 0 : errno;
+    pollfd entry{fd, POLLOUT, 0};
+    socklen_t size = sizeof error;
+    if (error == EINPROGRESS &&
+        (::poll(&entry, 1, kRefusalMs) <= 0 || ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0))
+      error = EINPROGRESS;
+    ::close(fd);
+    return error == ECONNREFUSED || error == ENOENT;  // ENOENT: a unix socket's path.
+  });
+}
 
 std::unique_ptr<Probe> make_memcached_probe(ProbeOptions options) {
   return std::make_unique<MemcachedProbe>(std::move(options));

@@ -63,7 +63,10 @@ class RedisProbe final : public Probe {
       options.name = kProbeName;
       options.access = options_.access;
       auto connected = SyncClient::connect(options_.address, options);
-      if (!connected) return refuse(health, connected.error().message);
+      if (!connected) {
+        health.absent = with_clients && nothing_listens(options_.address);
+        return refuse(health, connected.error().message);
+      }
       client_ = std::move(*connected);
       own_ += 3;  // What the connection says first; counted generously, see `commands`.
     }
@@ -104,6 +107,7 @@ class RedisProbe final : public Probe {
     health.max_memory = info_number(info, "maxmemory");
     health.clients = info_number(info, "connected_clients");
     health.ops_per_second = info_number(info, "instantaneous_ops_per_sec");
+    health.counted = true;
     const std::uint64_t all = info_number(info, "total_commands_processed");
     // Our own grow by a fixed number a look, of which this INFO counts some only afterwards: what is left,
     // give or take a constant, stands still when nobody else asks. It may wrap around: it is only compared.

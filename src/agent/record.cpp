@@ -40,8 +40,9 @@ bool Judge::add(bool good) noexcept {
 }
 
 bool Quiet::add(const Health& now) noexcept {
-  const bool idle = any_ && (now.commands == commands_ || now.router_connections == 0);
-  any_ = true;
+  const bool unused = now.counted && any_ && (now.commands == commands_ || now.router_connections == 0);
+  const bool idle = now.absent || unused;
+  any_ = now.counted;
   commands_ = now.commands;
   quiet_ = idle ? quiet_ + 1 : 0;
   return quiet_ >= kLooks;

@@ -11,7 +11,6 @@
 namespace ringshift::agent {
 
 inline constexpr std::size_t kMaxLabels = 32;
-inline constexpr std::size_t kMaxLabelBytes = 256;   // Name and value, each.
 inline constexpr std::size_t kMaxReasonBytes = 200;  // Of the reason, in the record.
 
 enum class State { ready, unhealthy, draining };
@@ -24,6 +23,8 @@ struct Health {
   std::string version, role;
   bool loading = false;
   std::uint64_t used_memory = 0, max_memory = 0, clients = 0, ops_per_second = 0;
+  bool counted = false;                  // The server told the next two; else nobody knows them.
+  bool absent = false;                   // Nothing listens at its address: nobody can be using it.
   std::uint64_t commands = 0;            // Stands still when nobody but us asks.
   std::uint64_t router_connections = 0;  // Named rs:..., where the server lists them.
 };
@@ -52,7 +53,8 @@ class Judge {
 };
 
 // Whether nobody uses the server any more: no command but ours between two looks, twice in a row, or no
-// router's connection is left where the server says.
+// router's connection is left where the server says. A server that does not answer (it hangs, a script runs,
+// it wants another password) may be in use; one that is not there is not.
 class Quiet {
  public:
   static constexpr unsigned kLooks = 2;

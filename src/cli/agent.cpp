@@ -24,6 +24,8 @@
 #include "cli/server.h"
 #include "cli/tls_flags.h"
 #include "coord/membership_keys.h"
+#include "discovery/instances.h"
+#include "topology/reader.h"
 #include "topology/validate.h"
 
 namespace ringshift::cli {
@@ -56,15 +58,30 @@ std::string check_id(const std::string& id) {
   return fmt::format("--id '{}': give 1 to {} letters, digits and - _ . :", id, topology::kMaxNameBytes);
 }
 
+// Where one listens on all interfaces is nowhere that others could reach.
+std::string check_reach(std::string_view address) {
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  if (host != "0.0.0.0" && host != "[::]") return {};
+  return fmt::format(
+      "--address {}: that is where a server listens; give the address by which routers reach it "
+      "(--probe-address 127.0.0.1:PORT is for the agent alone)",
+      topology::shown(address));
+}
+
 Result<std::map<std::string, std::string>> parse_labels(const std::vector<std::string>& words) {
   std::map<std::string, std::string> labels;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    if (equals == 0 || equals == std::string::npos || word.size() > 2 * agent::kMaxLabelBytes) {
-      return fail(ErrorKind::invalid, fmt::format("--label '{}': write NAME=VALUE, of at most {} bytes each",
-                                                  word, agent::kMaxLabelBytes));
-    }
     const std::string name = word.substr(0, equals);
+    // What nobody who reads the record would take.
+    if (name.empty() || equals == std::string::npos || !discovery::is_label_text(name) ||
+        !discovery::is_label_text(word.substr(equals + 1))) {
+      return fail(ErrorKind::invalid,
+                  fmt::format("--label {}: write NAME=VALUE, in printable ASCII, of at most {} bytes each",
+                              topology::shown(word), discovery::kLabelBytesMax));
+    }
+    if (labels.contains(name))
+      return fail(ErrorKind::invalid, fmt::format("--label: {} is there twice", topology::shown(name)));
     if (name == "weight" || name == "zone") {
       base::log(base::LogLevel::info,
                 "agent: label {} is only what you call it: a member's {} is the operator's to assign, in the "
@@ -168,11 +185,13 @@ class Agent {
       agent::notify_systemd("WATCHDOG=1");
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
       if (left.count() <= 0) {
+        const std::string use = health.counted
+                                    ? fmt::format("{} connections of routers, {} requests a second",
+                                                  health.router_connections, health.ops_per_second)
+                                    : fmt::format("nobody knows whether it is used: {}", health.reason);
         base::log(base::LogLevel::warning,
-                  "agent: the drain timed out: {} connections of routers, {} requests a second; take the "
-                  "member out "
-                  "first, by 'ringshift member drain {}'",
-                  health.router_connections, health.ops_per_second, flags_.id);
+                  "agent: the drain timed out: {}; take the member out first, by 'ringshift member drain {}'",
+                  use, flags_.id);
         return;
       }
       const auto signal = signals.wait_for(std::min({kDrainLook, left, next_look()}));
@@ -262,8 +281,18 @@ int run_agent(Flags& flags) {
     return kBadUsage;
   }
   if (const std::string wrong = topology::check_address(flags.address); !wrong.empty()) {
-    report(fmt::format("--address: {}", wrong));
+    report(fmt::format("--address {} {}", topology::shown(flags.address), wrong));
     return kBadUsage;
+  }
+  if (const std::string wrong = check_reach(flags.address); !wrong.empty()) {
+    report(wrong);
+    return kBadUsage;
+  }
+  if (!flags.probe_address.empty()) {
+    if (const std::string wrong = topology::check_address(flags.probe_address); !wrong.empty()) {
+      report(fmt::format("--probe-address {} {}", topology::shown(flags.probe_address), wrong));
+      return kBadUsage;
+    }
   }
   const auto labels = parse_labels(flags.labels);
   if (!labels) {

@@ -174,7 +174,10 @@ void show(const DiscoveryFlags& flags) {
     outcome = printer.wait(kLook, !flags.guarded);
   const std::string name = source->describe();
   source.reset();
-  if (!outcome) outcome = fmt::format("has shown no list within {}", flags.within);
+  if (!outcome) {
+    outcome = interrupt.requested() ? "has shown no list before you ended it"
+                                    : fmt::format("has shown no list within {}", flags.within);
+  }
   if (!outcome->empty()) end_command(kFailed, fmt::format("{}: {}", name, *outcome));
 }
 

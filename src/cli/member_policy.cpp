@@ -63,10 +63,12 @@ void print_report(const membership::Report& report) {
     fmt::print("cool-down until {}\n", resize::local_time(report.cooldown_until_ms));
   for (const membership::Candidate& candidate : report.candidates) {
     const topology::Member& member = candidate.member;
-    fmt::print(
-        "{:<20} {:<24} {:<9} weight {:<5} {}{}\n", member.id, member.address, state_word(candidate.state),
-        member.weight, member.zone.empty() ? "" : "zone " + member.zone + "  ",
-        candidate.why_not.empty() ? "waits: " + candidate.waits_for : "not possible: " + candidate.why_not);
+    fmt::print("{:<20} {:<24} {:<9} weight {:<5} {}{}\n", member.id, member.address,
+               state_word(candidate.state), member.weight,
+               member.zone.empty() ? "" : "zone " + member.zone + "  ",
+               !candidate.why_not.empty()    ? "not possible: " + candidate.why_not
+               : candidate.waits_for.empty() ? "joins now"
+                                             : "waits: " + candidate.waits_for);
   }
   if (report.candidates_more != 0) fmt::print("and {} more\n", report.candidates_more);
   if (report.candidates.empty()) fmt::print("no candidates\n");
@@ -84,11 +86,16 @@ void print_report(const membership::Report& report) {
 
 void run_candidates(const LookFlags& flags) {
   const auto coordinator = or_end(flags.registry.connect());
-  const membership::Report report = read_report(*coordinator, flags.registry);
+  const membership::Report told = read_report(*coordinator, flags.registry);
+  if (read_key(*coordinator, flags.registry.keys().controller()).empty()) {
+    report(
+        "no controller leads: what follows is what the last one told, and nobody joins or leaves by policy. "
+        "Start one: 'ringshift controller'");
+  }
   if (flags.json) {
-    fmt::print("{}\n", membership::to_json(report));
+    fmt::print("{}\n", membership::to_json(told));
   } else {
-    print_report(report);
+    print_report(told);
   }
 }
 
@@ -111,24 +118,46 @@ void run_confirm(const LookFlags& flags) {
   fmt::print("confirmed; 'ringshift member candidates' shows what the policy makes of it\n");
 }
 
+// The file's discovery. A file of another cluster is the wrong one.
+topology::DiscoverySpec discovery_in(const LookFlags& flags) {
+  const std::string text = or_end(read_text(flags.file));
+  const auto found = or_end(topology::discovery_of_spec(text, flags.file));
+  if (!found)
+    end_command(kFailed, fmt::format("{} has no block 'discovery'; 'none' takes it away", flags.file));
+  const topology::Spec spec = or_end(topology::parse_spec(text, flags.file));
+  if (spec.cluster != flags.registry.cluster) {
+    end_command(kFailed, fmt::format("{}: the spec is for cluster '{}', but --cluster says '{}': correct one "
+                                     "of them",
+                                     flags.file, spec.cluster, flags.registry.cluster));
+  }
+  return *found;
+}
+
 void run_policy(const LookFlags& flags) {
+  std::optional<topology::DiscoverySpec> wanted;
+  if (!flags.file.empty() && flags.file != "none") wanted = discovery_in(flags);
   const auto coordinator = or_end(flags.registry.connect());
   const std::string key = coord::discovery_key(flags.registry.keys());
-  if (flags.file == "none") {
-    static_cast<void>(or_end(coordinator->remove(key)));
-    return;
-  }
-  if (!flags.file.empty()) {
-    const std::string text = or_end(read_text(flags.file));
-    const auto found = or_end(topology::discovery_of_spec(text, flags.file));
-    if (!found)
-      end_command(kFailed, fmt::format("{} has no block 'discovery'; 'none' takes it away", flags.file));
-    static_cast<void>(or_end(coordinator->put(key, topology::to_json(*found))));
-    return;
-  }
   const std::string text = read_key(*coordinator, key);
+  if (text.empty() && read_key(*coordinator, flags.registry.keys().spec()).empty()) {
+    end_command(kFailed,
+                fmt::format("the registry at {} has no cluster '{}' in namespace '{}': check --cluster and "
+                            "--namespace, or apply a spec",
+                            flags.registry.registry, flags.registry.cluster, flags.registry.name_space));
+  }
+  if (wanted) {
+    static_cast<void>(or_end(coordinator->put(key, topology::to_json(*wanted))));
+    fmt::print("in force for cluster {}: source {}, admission {}\n", flags.registry.cluster,
+               wanted->source.kind, wanted->admit_auto ? "auto" : "manual");
+    return;
+  }
   if (text.empty())
     end_command(kFailed, fmt::format("cluster '{}' has no discovery", flags.registry.cluster));
+  if (flags.file == "none") {
+    static_cast<void>(or_end(coordinator->remove(key)));
+    fmt::print("taken away: nobody joins or leaves cluster {} by policy\n", flags.registry.cluster);
+    return;
+  }
   fmt::print("{}\n", flags.json ? text : nlohmann::json::parse(text, nullptr, false).dump(2));
 }
 

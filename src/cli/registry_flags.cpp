@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <utility>
+
+#include "topology/validate.h"
 
 namespace ringshift::cli {
 
@@ -64,6 +67,11 @@ Result<coord::Options> RegistryFlags::options() const {
 }
 
 Result<std::unique_ptr<coord::Coordinator>> RegistryFlags::connect() const {
+  for (const auto& [flag, name] : {std::pair{"--namespace", &name_space}, {"--cluster", &cluster}}) {
+    // Anything else could be a part of another cluster's keys.
+    if (const std::string wrong = topology::check_name(*name); !name->empty() && !wrong.empty())
+      return fail(ErrorKind::invalid, fmt::format("{}: {}", flag, wrong));
+  }
   Result<coord::Options> made = options();
   if (!made) return std::unexpected(std::move(made.error()));
   return coord::connect(*std::move(made));

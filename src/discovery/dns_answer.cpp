@@ -31,8 +31,12 @@ bool read_service(const ns_msg& message, const ns_rr& record, DnsAnswer& answer)
   if (dn_expand(ns_msg_base(message), ns_msg_end(message), data + kSrvFixedBytes, target, sizeof target) < 0)
     return false;
   // "." says: this service is not to be had here.
-  if (target[0] != '\0')
-    answer.services.push_back({short_at(data), short_at(data + 2), short_at(data + 4), target});
+  if (target[0] == '\0') return true;
+  std::string name = target;
+  // Servers may spell a name now so and now so (RFC 4343), and it becomes an id.
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  answer.services.push_back({short_at(data), short_at(data + 2), short_at(data + 4), std::move(name)});
   return true;
 }
 

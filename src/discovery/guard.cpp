@@ -1,8 +1,10 @@
 #include "discovery/guard.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 namespace ringshift::discovery {
 
@@ -38,15 +40,21 @@ void GuardRules::saw(const std::vector<Instance>& all, TimePoint now) {
 }
 
 std::optional<GuardRules::Held> GuardRules::suspicion(const std::vector<Instance>& all, TimePoint now) const {
-  Held held{all.size(), 0, size(), now};
-  if (passed_) {
-    for (const Instance& instance : *passed_)
-      if (!std::ranges::binary_search(all, instance.id, {}, &Instance::id)) ++held.missing;
-  }
+  Held held{all.size(), {}, before_.size(), now};
+  for (const std::string& id : before_)
+    if (!std::ranges::binary_search(all, id, {}, &Instance::id)) held.missing.push_back(id);
   // Nothing seen, and nothing expected: an empty list that follows an empty one is equal, and never comes
   // here.
-  const bool suspicious = all.empty() || 2 * held.missing > held.of;
+  const bool suspicious = all.empty() || 2 * held.missing.size() > held.of;
   return suspicious ? std::optional(held) : std::nullopt;
+}
+
+std::string GuardRules::Held::text() const {
+  std::string text = fmt::format("shows {} instance{}", seen, seen == 1 ? "" : "s");
+  if (missing.empty()) return text;
+  const auto named = std::span(missing).first(std::min(missing.size(), kIdsNamed));
+  return fmt::format("{}, without {} of the {} before ({}{})", text, missing.size(), of,
+                     fmt::join(named, ", "), named.size() < missing.size() ? ", ..." : "");
 }
 
 void GuardRules::troubled(TimePoint now) {
@@ -74,6 +82,8 @@ std::optional<std::vector<Instance>> GuardRules::take(TimePoint now) {
   const auto when = due();
   if (!when || now < *when) return std::nullopt;
   passed_ = std::move(pending_);
+  before_.clear();
+  for (const Instance& instance : *passed_) before_.push_back(instance.id);
   pending_.reset();
   held_.reset();
   behind_since_.reset();
@@ -89,7 +99,8 @@ std::optional<Duration> GuardRules::age(TimePoint now) const {
   return since ? now - *since : Duration{0};
 }
 
-Guard::Guard(Sink& next, Duration confirm_after) : next_(next), rules_(confirm_after) {
+Guard::Guard(Sink& next, Duration confirm_after, std::vector<std::string> expected)
+    : next_(next), rules_(confirm_after, std::move(expected)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -111,9 +122,7 @@ void Guard::instances(const std::vector<Instance>& all) {
     if (const auto& held = rules_.held(); held && !was_held && troubles_.size() < kTroublesMax) {
       troubles_.push_back(
           {ErrorKind::stale,
-           fmt::format("the source shows {} instance{}, without {} of the {} before: held until that "
-                       "stays so or an operator confirms it",
-                       held->seen, held->seen == 1 ? "" : "s", held->missing, held->of)});
+           fmt::format("the source {}: held until that stays so or an operator confirms it", held->text())});
     }
   }
   wake_.notify_all();

@@ -7,7 +7,8 @@
 // - A list that is empty, or from which more than half of the ids are missing at once, is held: until it was
 // seen
 //   unchanged and without trouble for `confirm_after`, or an operator says confirm(). A list that is
-//   plausible again ends it. Until then the last list stands, for ever if need be.
+//   plausible again ends it. Until then the last list stands, for ever if need be. Before the first list the
+//   ids that are expected count as the last one: who begins to look while half of them are away is no wiser.
 // - Pushes that are stale or out of order are dropped by the sources that have versions (registry, Consul,
 // Kubernetes);
 //   here only content counts.
@@ -21,7 +22,10 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "discovery/source.h"
@@ -35,13 +39,19 @@ class GuardRules {
   static constexpr std::chrono::milliseconds kWindow{1000};
 
   struct Held {
-    std::size_t seen = 0;     // Instances in the list that is held.
-    std::size_t missing = 0;  // Ids of the last list that it has not.
-    std::size_t of = 0;       // Instances in the last list.
-    base::TimePoint since{};  // When it, unchanged and without trouble, was seen first.
-  };
+    std::size_t seen = 0;              // Instances in the list that is held.
+    std::vector<std::string> missing;  // Ids of the last list that it has not.
+    std::size_t of = 0;                // Instances in the last list.
+    base::TimePoint since{};           // When it, unchanged and without trouble, was seen first.
 
-  explicit GuardRules(base::Duration confirm_after) : confirm_after_(confirm_after) {}
+    // "shows 1 instance, without 2 of the 3 before (a, b)": what an operator is shown, and confirms.
+    [[nodiscard]] std::string text() const;
+  };
+  static constexpr std::size_t kIdsNamed = 8;  // Of those that are missing.
+
+  // `expected`: ids that were in the list when somebody looked last; none when nobody knows.
+  explicit GuardRules(base::Duration confirm_after, std::vector<std::string> expected = {})
+      : confirm_after_(confirm_after), before_(std::move(expected)) {}
 
   void saw(const std::vector<Instance>& all, base::TimePoint now);
   void troubled(base::TimePoint now);
@@ -63,6 +73,7 @@ class GuardRules {
   [[nodiscard]] std::optional<Held> suspicion(const std::vector<Instance>& all, base::TimePoint now) const;
 
   base::Duration confirm_after_;
+  std::vector<std::string> before_;  // Ids of passed_, or those that are expected before it.
   std::optional<std::vector<Instance>> passed_, pending_;
   std::optional<Held> held_;  // Of pending_.
   base::TimePoint first_pending_{}, last_pending_{}, passed_at_{};
@@ -83,8 +94,9 @@ class Guard final : public Sink {
     std::string trouble;  // The last one's message; "" when the source answers.
   };
 
-  // `next` must outlive this.
-  explicit Guard(Sink& next, base::Duration confirm_after = kConfirmAfter);
+  // `next` must outlive this. `expected`: as of GuardRules.
+  explicit Guard(Sink& next, base::Duration confirm_after = kConfirmAfter,
+                 std::vector<std::string> expected = {});
   ~Guard() override;
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;

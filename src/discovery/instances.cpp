@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::string_view kStates[] = {"ready", "unhealthy", "draining"};
 
-bool printable_label(std::string_view text) {
+}  // namespace
+
+bool is_label_text(std::string_view text) {
   return text.size() <= kLabelBytesMax &&
          std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
 }
-
-}  // namespace
 
 std::string_view to_string(InstanceState state) noexcept { return kStates[static_cast<std::size_t>(state)]; }
 
@@ -43,7 +43,7 @@ std::string check_instance(const Instance& instance) {
 }
 
 void add_label(Instance& instance, std::string_view name, std::string_view value) {
-  if (name.empty() || !printable_label(name) || !printable_label(value)) return;
+  if (name.empty() || !is_label_text(name) || !is_label_text(value)) return;
   instance.labels.insert_or_assign(std::string(name), std::string(value));
   if (instance.labels.size() > kLabelsMax) instance.labels.erase(std::prev(instance.labels.end()));
 }

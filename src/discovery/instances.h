@@ -18,6 +18,8 @@ inline constexpr std::size_t kLabelBytesMax = 256;  // Of a name or a value; lon
 
 // "" when id, address and protocol are such as a member's; else what is wrong.
 [[nodiscard]] std::string check_instance(const Instance& instance);
+// Whether it may be a label's name or value: printable ASCII, within the bound.
+[[nodiscard]] bool is_label_text(std::string_view text);
 // Adds a label that is within bounds and printable; others are left out.
 void add_label(Instance& instance, std::string_view name, std::string_view value);
 

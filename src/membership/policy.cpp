@@ -126,6 +126,18 @@ Reason waits_because(const Situation& now, const Candidate& candidate, const Mem
   return all_held;
 }
 
+// Who was never refused comes first, then who was refused longest ago.
+std::uint64_t turn(const std::string& id, const Memory& memory) {
+  const auto refused = memory.refused.find(id);
+  return refused == memory.refused.end() ? 0 : refused->second;
+}
+
+// In turn; of one turn the longest gone first, then by id.
+bool leaves_before(const std::string& a, const std::string& b, const Memory& memory) {
+  if (turn(a, memory) != turn(b, memory)) return turn(a, memory) < turn(b, memory);
+  return memory.gone_for.at(a) > memory.gone_for.at(b);
+}
+
 }  // namespace
 
 Member as_member(const topology::DiscoverySpec& discovery, const Instance& instance) {
@@ -181,9 +193,7 @@ Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
   if (!now.resizing) out.cooldown_left = cooldown_left(now, memory);
   for (const auto& [id, since] : memory.gone_for) {
     Gone gone = gone_member(now, id, since, memory, all_held);
-    // The longest gone first.
-    const bool first = !out.remove || since > memory.gone_for.at(*out.remove);
-    if (gone.waits_for.empty() && first) out.remove = id;
+    if (gone.waits_for.empty() && (!out.remove || leaves_before(id, *out.remove, memory))) out.remove = id;
     out.gone.push_back(std::move(gone));
   }
   for (const Instance& instance : now.instances) {
@@ -198,15 +208,30 @@ Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
     Reason why = unfit(now, instance);
     candidate.why_not = why.text;
     if (why.empty()) why = waits_because(now, candidate, memory, all_held);
-    if (why.empty() && (out.remove || out.admit)) why = {"one_at_a_time", "one at a time"};
-    if (why.empty()) out.admit = candidate.member;
+    if (why.empty() && !out.remove && (!out.admit || turn(instance.id, memory) < turn(out.admit->id, memory)))
+      out.admit = candidate.member;
     candidate.waits_for = std::move(why.text);
     candidate.code = std::move(why.code);
     out.candidates.push_back(std::move(candidate));
   }
+  for (Candidate& candidate : out.candidates) {
+    const bool its_turn = out.admit && out.admit->id == candidate.member.id;
+    if (!candidate.code.empty() || its_turn) continue;
+    candidate.waits_for = "one at a time";
+    candidate.code = "one_at_a_time";
+  }
   return out;
 }
 
-void changed(Memory& memory) { memory.quiet_for = base::Duration{0}; }
+void changed(Memory& memory, const std::string& id, bool done) {
+  memory.quiet_for = base::Duration{0};
+  if (done) {
+    memory.refused.erase(id);
+  } else {
+    memory.refused[id] = ++memory.refusals;
+    std::erase_if(memory.refused,
+                  [&](const auto& one) { return one.second + kRefusalsKept <= memory.refusals; });
+  }
+}
 
 }  // namespace ringshift::membership

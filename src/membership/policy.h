@@ -10,6 +10,7 @@
 // drained or retired, or is not steadily ready. A member whose instance was never seen is not gone: it is no
 // business of the policy. Cost: O(members + instances), once a second.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,7 +27,8 @@ namespace ringshift::membership {
 
 inline constexpr base::Duration kLongestLook = std::chrono::seconds(5);
 inline constexpr base::Duration kSteady =
-    std::chrono::seconds(10);  // Ready for so long, or for the cool-down.
+    std::chrono::seconds(10);                         // Ready for so long, or for the cool-down.
+inline constexpr std::uint64_t kRefusalsKept = 1024;  // Older ones are forgotten.
 
 // What is kept from one call to the next. A new leader begins with `seen` alone.
 struct Memory {
@@ -35,6 +37,9 @@ struct Memory {
   std::map<std::string, base::Duration> ready_for;
   std::optional<base::TimePoint> looked_at;
   base::Duration quiet_for{0};  // Since the last change, or since we lead.
+  // Whose change was refused, and when in the order of refusals: everybody else comes before him.
+  std::map<std::string, std::uint64_t> refused;
+  std::uint64_t refusals = 0;
 };
 
 struct Situation {
@@ -95,8 +100,9 @@ struct Decision {
 };
 
 [[nodiscard]] Decision decide(const Situation& now, base::TimePoint at, Memory& memory);
-// A change was made, or was tried and refused: the cool-down begins.
-void changed(Memory& memory);
+// What was decided about `id` was done, or was tried and refused: the cool-down begins. One who is refused
+// again and again does not stand in the way of the others, who have their turn before him.
+void changed(Memory& memory, const std::string& id, bool done);
 
 // What `instance` would be as a member.
 [[nodiscard]] topology::Member as_member(const topology::DiscoverySpec& discovery,

@@ -82,8 +82,7 @@ Runner::SourceState Runner::source_state(base::TimePoint now) const {
   if (!guard.trouble.empty()) {
     out.trouble = guard.trouble;
   } else if (guard.held) {
-    out.trouble = fmt::format("it shows {} instances, without {} of the {} before: held until that stays so",
-                              guard.held->seen, guard.held->missing, guard.held->of);
+    out.trouble = fmt::format("it {}: held until that stays so", guard.held->text());
   } else if (!guard.age) {
     out.trouble = "it has not answered yet";
   }
@@ -130,6 +129,7 @@ void Runner::rest() {
 // Who was seen by the leader before us may be found gone by us.
 void Runner::load_memory() {
   memory_ = {};
+  seen_in_.clear();
   told_.clear();
   last_report_ = {};
   last_change_ = {};
@@ -139,9 +139,27 @@ void Runner::load_memory() {
   Result<Report> before = parse_report(kv->value);
   if (!before) return;
   memory_.seen = before->seen;
+  seen_in_ = before->source;
   last_change_ = before->last_change;
   last_error_ = before->last_error;
   last_report_ = *std::move(before);
+}
+
+// Who was never seen where we look now is not gone from there.
+void Runner::look_elsewhere(const std::string& source) {
+  if (seen_in_ == source) return;
+  memory_.seen.clear();
+  seen_in_ = source;
+}
+
+// Whose instances stood in the list when somebody looked last, us or the leader before us: a first list that
+// lacks most of them is no more to be believed than a later one.
+std::vector<std::string> Runner::expected() const {
+  std::vector<std::string> ids;
+  for (const std::string& id : memory_.seen)
+    if (std::ranges::find(last_report_.gone, id, &Report::GoneMember::id) == last_report_.gone.end())
+      ids.push_back(id);
+  return ids;
 }
 
 bool Runner::follow_spec(base::TimePoint now) {
@@ -171,8 +189,9 @@ bool Runner::follow_spec(base::TimePoint now) {
   source_tried_ = now;
   drop_source();
   discovery::Sink& here = *this;  // Our base is private to others.
-  guard_ = std::make_unique<discovery::Guard>(here);
   auto made = make_source_(discovery_->source);
+  if (made) look_elsewhere((*made)->describe());
+  guard_ = std::make_unique<discovery::Guard>(here, discovery::Guard::kConfirmAfter, expected());
   Status started = made ? (*made)->start(*guard_) : Status(std::unexpected(made.error()));
   if (!started) {
     if (std::exchange(source_error_, started.error().message) != started.error().message)
@@ -223,11 +242,11 @@ void Runner::tick() {
 
 void Runner::act(const topology::Spec& spec, const Decision& decision) {
   const Status done = ask(spec, decision);
-  changed(memory_);
   const std::string what = decision.remove ? "member " + *decision.remove + " leaves by policy"
                                            : "instance " + decision.admit->id + " is admitted by policy";
-  last_change_ = {decision.remove ? *decision.remove : decision.admit->id, !decision.remove,
-                  resize::unix_now()};
+  const std::string& id = decision.remove ? *decision.remove : decision.admit->id;
+  changed(memory_, id, done.has_value());
+  last_change_ = {id, !decision.remove, resize::unix_now()};
   figures_.count(!done ? Outcome::refused : decision.remove ? Outcome::removed : Outcome::admitted);
   if (done) {
     last_error_.clear();
@@ -254,9 +273,29 @@ Status Runner::ask(const topology::Spec& spec, const Decision& decision) {
   }
   Result<topology::Spec> target = plan::edit(spec, edit);
   if (!target) return std::unexpected(target.error());
+  if (spec.consistency == topology::Consistency::none) return write_spec(spec, *target);
   request.spec = std::move(*target);
   return resize::ask_controller(coordinator_, keys_, std::move(request), resize::kControllerAnswer,
                                 &stopping_);
+}
+
+// Where there is no data to move there is no resize: what changes is the spec, as by 'topology apply'.
+Status Runner::write_spec(const topology::Spec& from, const topology::Spec& to) {
+  using coord::Compare;
+  const auto spec = view_.get(keys_.spec());
+  const auto topology = view_.get(keys_.topology());
+  if (!spec || !topology) return fail(ErrorKind::stale, "the spec is not in the registry any more");
+  const auto wanted = topology::parse_spec(spec->value, spec->key);
+  const auto stored = coord::parse_stored(*topology);
+  if (!wanted || !stored || *wanted != from || stored->topology.spec != from)
+    return fail(ErrorKind::stale, "an operator's spec is being put into force");
+  const auto written =
+      coordinator_.transact({{spec->key, Compare::Target::mod_revision, spec->mod_revision},
+                             {topology->key, Compare::Target::mod_revision, topology->mod_revision}},
+                            {{coord::Op::Kind::put, spec->key, topology::to_json(to), 0}});
+  if (!written) return std::unexpected(written.error());
+  if (!*written) return fail(ErrorKind::stale, "somebody else changed the spec meanwhile");
+  return {};
 }
 
 void Runner::show(const SourceState& source, const std::vector<Instance>& instances,

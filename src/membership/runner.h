@@ -72,10 +72,13 @@ class Runner final : private discovery::Sink {
   bool follow_spec(base::TimePoint now);  // Whether there is a policy to run, and a source.
   void rest();                            // No policy, or another one leads.
   void drop_source();
+  void look_elsewhere(const std::string& source);
+  [[nodiscard]] std::vector<std::string> expected() const;
   [[nodiscard]] SourceState source_state(base::TimePoint now) const;
   void heed_operator(const SourceState& source);
   void act(const topology::Spec& spec, const Decision& decision);
   Status ask(const topology::Spec& spec, const Decision& decision);
+  Status write_spec(const topology::Spec& from, const topology::Spec& to);
   void show(const SourceState& source, const std::vector<discovery::Instance>& instances,
             const Decision& decision);
   void tell(const SourceState& source, const Decision& decision, base::TimePoint now);
@@ -103,6 +106,7 @@ class Runner final : private discovery::Sink {
   Report last_report_;  // For moments that stay.
   base::TimePoint told_at_{};
   Memory memory_;
+  std::string seen_in_;                               // The source that `memory_.seen` is of.
   coord::Revision confirm_pending_ = 0, heeded_ = 0;  // Of the operator's word.
   bool leading_ = false;
   PolicyFigures figures_;

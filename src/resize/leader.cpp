@@ -321,8 +321,10 @@ Status Leader::check_start(const Request& request) const {
     return fail(ErrorKind::invalid, "a resize changes members and placement, not protocol or consistency");
   }
   if (to.protocol != topology::Protocol::redis || to.consistency == topology::Consistency::none) {
-    return fail(ErrorKind::invalid,
-                "a resize moves the data of Redis clusters with consistency strict or cache");
+    return fail(
+        ErrorKind::invalid,
+        "a resize moves the data of Redis clusters with consistency strict or cache; where there is no "
+        "data to move, 'ringshift topology apply' of the new spec is all");
   }
   if (from.databases != 1 || to.databases != 1) {
     return fail(ErrorKind::invalid,

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 import redis
 
-from harness.cluster import BAD_USAGE, RINGSHIFT, run
+from harness.cluster import BAD_USAGE, FAILED, RINGSHIFT, run
 from harness.process import Process, free_port, wait_until
 from test_71_admin_port import PORT, ask, metrics, value
 
@@ -117,9 +117,18 @@ def test_a_wrong_target_is_never_ready(agents):
     agents.start(None, "--protocol", "memcached", instance="mixed", address=agents.cluster.members[0].address)
     for instance in ("wrong", "absent", "mixed"):
         assert agents.wait_state(instance, "unhealthy")["reason"]
-    for bad in (["--id", "a/b", "--address", "h:1"], ["--id", "a", "--address", "h"],
-                ["--id", "a", "--address", "h:1", "--label", "x"]):
-        assert run("agent", "--cluster", "cache", *bad).returncode == BAD_USAGE
+    for bad in (["--address", "h:1", "--id", "a/b"], ["--id", "a", "--address", "h"],
+                ["--id", "a", "--address", "h:1", "--label", "x"],
+                ["--id", "a", "--address", "h:1", "--label", "city=Zürich"],
+                ["--id", "a", "--address", "h:1", "--label", "x" * 257 + "=y"],
+                ["--id", "a", "--address", "h:1", "--label", "x=1", "--label", "x=2"],
+                ["--id", "a", "--address", "h:1", "--probe-address", "nonsense"],
+                ["--id", "a", "--address", "0.0.0.0:6379"], ["--id", "a", "--address", "[::]:6379"]):
+        refused = run("agent", "--cluster", "cache", *bad)
+        assert refused.returncode == BAD_USAGE and bad[-2] in refused.stderr, refused
+    for odd in (["--cluster", "cache", "--namespace", "a/b"], ["--cluster", "a/b"]):
+        refused = run("member", "policy", *odd)
+        assert refused.returncode == FAILED and odd[-2] in refused.stderr, refused
 
 
 def test_a_lease_lost_in_a_pause_is_taken_again(agents):
@@ -221,3 +230,25 @@ def test_an_operators_drain_survives_restarts(agents):
     agents.wait_state("cache-1", "draining")
     agents.kv("drained/cache-1", verb="deleterange")
     agents.wait_state("cache-1", "ready")
+
+
+def test_a_drain_waits_for_a_server_that_does_not_answer_and_not_for_one_that_is_gone(agents):
+    member = agents.cluster.members[0]
+    agent = agents.start(member, drain_ms=4000)
+    agents.wait_state("cache-1", "ready")
+    member.process.pause()  # Who knows what its clients wait for.
+    agent.expected_dead = True
+    began = time.monotonic()
+    agent.send(signal.SIGTERM)
+    assert agent.popen.wait(30) == 0
+    assert time.monotonic() - began > 3.5
+    assert "nobody knows whether it is used" in agent.errors() and "nobody uses" not in agent.errors()
+    member.process.resume()
+    agent = agents.start(member, drain_ms=20000)
+    agents.wait_state("cache-1", "ready")
+    member.process.kill()
+    agent.expected_dead = True
+    began = time.monotonic()
+    agent.send(signal.SIGTERM)
+    assert agent.popen.wait(30) == 0
+    assert time.monotonic() - began < 10 and "nobody uses cache-1" in agent.errors()

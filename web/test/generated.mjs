@@ -73,7 +73,7 @@ export function generate(count, { state = 'running' } = {}) {
   const candidate = (id, more) => ({ id, address: `10.9.0.${id.length}:6379`, state: 'ready', weight: 1, zone: 'zone-a', host: '', admissible: true, why_not: '', waits_for: 'an operator admits it: ringshift member admit', code: 'operator', ...more });
   const cannot = (code, why) => ({ admissible: false, why_not: why, waits_for: why, code });
   const membership = { active: true, reported: true, rules: { source: 'registry', admit: 'manual', cooldown_seconds: 600, remove_after_seconds: 1800, at_most: 1, floor: 3 },
-    source: active ? { name: 'registry', state: 'held', error: 'it shows 1 instances, without 4 of the 5 before: held until that stays so', since_ms: now - 45_000 } : { name: 'registry', state: 'ok', error: '', since_ms: null },
+    source: active ? { name: 'registry', state: 'held', error: 'it shows 1 instance, without 4 of the 5 before (cache-1, cache-2, cache-3, cache-4): held until that stays so', since_ms: now - 45_000 } : { name: 'registry', state: 'ok', error: '', since_ms: null },
     cooldown_until_ms: active ? null : now + 240_000, last_change: { member: 'cache-4', joins: true, at_ms: now - 4e6, error: active ? '' : 'instance cache-4 is admitted by policy: refused: other clients are connected to it' },
     candidates: [candidate('cache-new'), candidate('cache-old', cannot('retired', 'its id is retired')), candidate('memcached-1', cannot('protocol', 'it speaks memcached, the cluster redis')), candidate('cache-x', { state: 'unhealthy', admissible: false })],
     candidates_more: 0, gone: active ? [] : [{ id: ids[1], since_ms: now - 9e4, leaves_at_ms: now + 1.7e6, waits_for: '1709 s more', code: 'counting' }],

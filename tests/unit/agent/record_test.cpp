@@ -21,6 +21,7 @@ TEST(Judge, TheFirstLookCountsAndThenItTakesSeveralInARow) {
 
 TEST(Quiet, WantsTwoLooksWithoutACommandOrARouter) {
   Health health;
+  health.counted = true;
   health.router_connections = 3;
   Quiet busy;
   for (int i = 0; i < 10; ++i) {
@@ -35,6 +36,27 @@ TEST(Quiet, WantsTwoLooksWithoutACommandOrARouter) {
   health.commands += 100;  // Somebody else's.
   EXPECT_FALSE(left.add(health));
   EXPECT_TRUE(left.add(health));
+}
+
+TEST(Quiet, AServerThatDoesNotAnswerMayBeInUse) {
+  const Health silent;
+  Quiet hung;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(hung.add(silent)) << "it hangs, or a script runs";
+  Health idle;
+  idle.counted = true;
+  idle.commands = 7;
+  idle.router_connections = 2;
+  EXPECT_FALSE(hung.add(idle)) << "nobody knows what was before";
+  EXPECT_FALSE(hung.add(idle));
+  EXPECT_FALSE(hung.add(silent));
+  EXPECT_FALSE(hung.add(idle));
+  EXPECT_FALSE(hung.add(idle));
+  EXPECT_TRUE(hung.add(idle));
+  Health absent;
+  absent.absent = true;
+  Quiet gone;
+  EXPECT_FALSE(gone.add(absent));
+  EXPECT_TRUE(gone.add(absent)) << "it is not there";
 }
 
 TEST(Record, SaysNothingOfWeightOrZoneAndCutsLongReasons) {

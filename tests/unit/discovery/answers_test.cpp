@@ -408,7 +408,7 @@ TEST(DnsReply, ServicesOfTheLowestPriorityAlone) {
   made.record(33, 60, srv(20, 5, 6379, "spare.test"));
   made.record(33, 60, srv(10, 0, 6380, "b.test"));
   made.record(33, 60, srv(10, 5, 6379, "a.test"));
-  made.record(33, 60, srv(10, 5, 6379, "a.test"));
+  made.record(33, 60, srv(10, 5, 6379, "A.Test"));  // The same name.
   const Seen seen = dns_instances(*parse_dns_answer(made.message(), RecordType::srv), 0);
   ASSERT_EQ(seen.all.size(), 2U);
   EXPECT_EQ(seen.all[0].id, "a.test:6379");

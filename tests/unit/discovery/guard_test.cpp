@@ -96,7 +96,7 @@ TEST_F(GuardRulesTest, AnEmptyListIsHeldUntilItStayedSo) {
   stand(four);
   rules.saw({}, now);
   ASSERT_TRUE(rules.held());
-  EXPECT_EQ(rules.held()->missing, 4U);
+  EXPECT_EQ(rules.held()->missing.size(), 4U);
   EXPECT_TRUE(run(seconds(29)).empty());
   EXPECT_EQ(rules.size(), 4U);
   EXPECT_GE(rules.age(now), base::Duration(seconds(29)));
@@ -169,6 +169,33 @@ TEST_F(GuardRulesTest, AnOperatorsWordLetsItPass) {
   EXPECT_EQ(run(seconds(1)).size(), 1U);
 }
 
+TEST_F(GuardRulesTest, AFirstListIsHeldToWhatIsExpected) {
+  GuardRules half(seconds(30), {"a", "b", "c", "d", "e"});
+  half.saw(list_of({"a", "z"}), now);
+  ASSERT_TRUE(half.held());
+  EXPECT_EQ(half.held()->text(), "shows 2 instances, without 4 of the 5 before (b, c, d, e)");
+  EXPECT_FALSE(half.take(now + seconds(29)));
+  EXPECT_TRUE(half.take(now + seconds(30))) << "it stayed so";
+  half.saw(list_of({"a"}), now + seconds(40));
+  EXPECT_FALSE(half.held()) << "what is expected counts before the first list alone";
+
+  GuardRules most(seconds(30), {"a", "b", "c", "d"});
+  most.saw(list_of({"a", "b"}), now);
+  EXPECT_TRUE(most.take(now + seconds(1)));
+}
+
+TEST_F(GuardRulesTest, WhatIsHeldNamesWhoIsMissing) {
+  std::vector<std::string> ids;
+  for (char c = 'a'; c <= 'z'; ++c) ids.emplace_back(1, c);
+  GuardRules many(seconds(30), ids);
+  many.saw(list_of({"a"}), now);
+  EXPECT_EQ(many.held()->text(),
+            "shows 1 instance, without 25 of the 26 before (b, c, d, e, f, g, h, i, ...)");
+  GuardRules none(seconds(30));
+  none.saw({}, now);
+  EXPECT_EQ(none.held()->text(), "shows 0 instances");
+}
+
 TEST_F(GuardRulesTest, TheAgeIsThatOfTheTrouble) {
   EXPECT_FALSE(rules.age(now));
   stand(four);
@@ -194,7 +221,8 @@ TEST(Guard, PassesListsAndTroubleOnFromAThreadOfItsOwn) {
   EXPECT_EQ(guard.state().trouble, "away");
   guard.instances({});
   ASSERT_TRUE(sink.wait([&] { return sink.troubles().size() == 2; }));  // That it is held.
-  EXPECT_NE(sink.troubles()[1].message.find("0 instances, without 4 of the 4"), std::string::npos)
+  EXPECT_NE(sink.troubles()[1].message.find("0 instances, without 4 of the 4 before (a, b, c, d)"),
+            std::string::npos)
       << sink.troubles()[1].message;
   EXPECT_TRUE(guard.state().held);
   EXPECT_TRUE(guard.confirm());

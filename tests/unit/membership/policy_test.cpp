@@ -69,7 +69,7 @@ struct Day {
       } else {
         continue;
       }
-      changed(memory);
+      changed(memory, last.admit ? last.admit->id : *last.remove, true);
     }
     return last;
   }
@@ -86,6 +86,36 @@ TEST(Policy, AdmitsOneAtATimeWithACoolDownBetween) {
   EXPECT_EQ(day.changes, Changes{"+cache-4"});
   day.pass(minutes(2));
   EXPECT_EQ(day.changes, (Changes{"+cache-4", "+cache-5"}));
+}
+
+TEST(Policy, WhoIsRefusedDoesNotStandInTheWay) {
+  Day day(3);
+  day.discovery.cooldown = seconds(1);
+  day.discovery.remove = {.after = seconds(5), .at_most = 2, .floor = 1};
+  for (int i : {4, 5, 6}) day.set(i, InstanceState::ready);
+  std::string asked;
+  const auto ask = [&](bool all_the_time) {  // Everybody is refused.
+    for (int second = 0; second < 120; ++second) {
+      day.at += seconds(1);
+      if (all_the_time) day.set(4, second % 20 == 0 ? std::nullopt : std::optional(InstanceState::ready));
+      const Decision now = day.look();
+      if (!now.admit && !now.remove) continue;
+      const std::string id = now.admit ? now.admit->id : *now.remove;
+      asked += id.back();
+      changed(day.memory, id, false);
+    }
+  };
+  ask(false);
+  EXPECT_TRUE(asked.starts_with("456456")) << asked;
+  EXPECT_EQ(day.look().candidates.size(), 3U);
+  asked.clear();
+  ask(true);  // One that comes back every now and then is no newcomer.
+  EXPECT_FALSE(asked.contains("44")) << asked;
+  EXPECT_GE(std::ranges::count(asked, '6'), std::ranges::count(asked, '4')) << asked;
+  for (int i : {4, 5, 6, 1, 2}) day.set(i, std::nullopt);
+  asked.clear();
+  ask(false);
+  EXPECT_TRUE(asked.starts_with("1212")) << asked;
 }
 
 TEST(Policy, ManualShowsAndAdmitsNobody) {
@@ -380,7 +410,7 @@ RC_GTEST_PROP(PolicyProperty, KeepsItsPromisesOnAnyDay, ()) {
       RC_ASSERT(not_ready[who] == base::Duration{0});
       day.spec.members.push_back(*decision.admit);
     }
-    changed(day.memory);
+    changed(day.memory, decision.remove ? *decision.remove : decision.admit->id, true);
     since_change = base::Duration{0};
   }
 }
