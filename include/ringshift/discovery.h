@@ -60,6 +60,8 @@ struct DiscoverySpec {
   std::chrono::milliseconds cooldown{
       std::chrono::minutes(10)};  // Between two changes that are made by policy.
   DiscoveryRemove remove;
+  // Whether the next members take the keys of one that is gone. Not said: where consistency is none.
+  std::optional<bool> eject;
   bool operator==(const DiscoverySpec&) const = default;
 };
 

@@ -33,6 +33,7 @@ std::string gone_object(const Report::GoneMember& one) {
       .add("id", string_json(one.id))
       .add("since_ms", moment(one.since_ms))
       .add("leaves_at_ms", moment(one.leaves_at_ms))
+      .add("ejected", truth(one.ejected))
       .add("waits_for", string_json(one.waits_for))
       .add("code", string_json(one.code))
       .text();

@@ -73,10 +73,11 @@ void print_report(const membership::Report& report) {
   if (report.candidates_more != 0) fmt::print("and {} more\n", report.candidates_more);
   if (report.candidates.empty()) fmt::print("no candidates\n");
   for (const auto& gone : report.gone) {
-    fmt::print("member {} is gone{}; {}{}\n", gone.id,
+    fmt::print("member {} is gone{}; {}{}{}\n", gone.id,
                gone.since_ms == 0 ? "" : " since " + resize::local_time(gone.since_ms),
                gone.waits_for.empty() ? "it leaves now" : "it stays: " + gone.waits_for,
-               gone.leaves_at_ms == 0 ? "" : "; leaves at " + resize::local_time(gone.leaves_at_ms));
+               gone.leaves_at_ms == 0 ? "" : "; leaves at " + resize::local_time(gone.leaves_at_ms),
+               gone.ejected ? "; the next members take its keys" : "");
   }
   for (const auto& one : report.elsewhere) {
     fmt::print("member {} is at {}, its instance at {}: routers ask the first\n", one.id, one.member_address,

@@ -66,6 +66,28 @@ void look(const Situation& now, base::TimePoint at, Memory& memory) {
   run_clocks(memory.ready_for, ready, watched);
 }
 
+base::Duration steady(const Situation& now) {
+  return std::min<base::Duration>(kSteady, now.discovery.cooldown);
+}
+
+// At once when he is gone; back when he has been ready without a break, so that who flaps is out.
+void judge_ejected(const Situation& now, Memory& memory) {
+  using topology::Consistency;
+  const bool ejects = now.spec.consistency != Consistency::strict &&
+                      now.discovery.eject.value_or(now.spec.consistency == Consistency::none);
+  if (!ejects) return memory.ejected.clear();
+  std::erase_if(memory.ejected, [&](const std::string& id) {
+    const auto ready = memory.ready_for.find(id);
+    const bool is_back = ready != memory.ready_for.end() && ready->second >= steady(now);
+    return is_back || member_of(now.spec, id) == nullptr;
+  });
+  if (memory.gone_for.size() > now.discovery.remove.at_most) return;
+  for (const auto& [id, since] : memory.gone_for) {
+    if (memory.ejected.size() + now.discovery.remove.floor >= now.spec.members.size()) return;
+    memory.ejected.insert(id);
+  }
+}
+
 base::Duration cooldown_left(const Situation& now, const Memory& memory) {
   return std::max(base::Duration{0}, now.discovery.cooldown - memory.quiet_for);
 }
@@ -120,8 +142,7 @@ Reason waits_because(const Situation& now, const Candidate& candidate, const Mem
             fmt::format("member {} is gone, which comes first", memory.gone_for.begin()->first)};
   }
   const auto ready = memory.ready_for.find(candidate.member.id);
-  const base::Duration steady = std::min<base::Duration>(kSteady, now.discovery.cooldown);
-  if (ready == memory.ready_for.end() || ready->second < steady)
+  if (ready == memory.ready_for.end() || ready->second < steady(now))
     return {"not_steady", "it has not been ready for long"};
   return all_held;
 }
@@ -188,11 +209,14 @@ Reason unfit(const Situation& now, const Instance& instance) {
 
 Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
   look(now, at, memory);
+  judge_ejected(now, memory);
   const Reason all_held = held(now, memory);
   Decision out;
+  out.ejected = memory.ejected;
   if (!now.resizing) out.cooldown_left = cooldown_left(now, memory);
   for (const auto& [id, since] : memory.gone_for) {
     Gone gone = gone_member(now, id, since, memory, all_held);
+    gone.ejected = memory.ejected.contains(id);
     if (gone.waits_for.empty() && (!out.remove || leaves_before(id, *out.remove, memory))) out.remove = id;
     out.gone.push_back(std::move(gone));
   }

@@ -7,8 +7,10 @@
 // Invariants (tests/unit/membership): at most one change at a time, and none within the cool-down of the last
 // one or while a resize runs; nobody leaves before he was seen gone for all of `after`, while more than
 // `at_most` are gone, while the source is in trouble, or below `floor`; nobody joins who does not match, is
-// drained or retired, or is not steadily ready. A member whose instance was never seen is not gone: it is no
-// business of the policy. Cost: O(members + instances), once a second.
+// drained or retired, or is not steadily ready; nobody is ejected where consistency is strict, nobody more
+// while more than `at_most` are gone or the source is in trouble, and never below `floor`. A member whose
+// instance was never seen is not gone: it is no business of the policy. Cost: O(members + instances), once a
+// second.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -35,6 +37,7 @@ struct Memory {
   std::set<std::string> seen;                      // Members whose instance was ready once.
   std::map<std::string, base::Duration> gone_for;  // Of those, who is gone, and for how long.
   std::map<std::string, base::Duration> ready_for;
+  std::set<std::string> ejected;  // Members whose keys the next ones take; a new leader knows these, too.
   std::optional<base::TimePoint> looked_at;
   base::Duration quiet_for{0};  // Since the last change, or since we lead.
   // Whose change was refused, and when in the order of refusals: everybody else comes before him.
@@ -82,6 +85,7 @@ struct Gone {
   std::string waits_for;                    // Why it does not leave now; "" when it does.
   std::string code;                         // Of `waits_for`.
   std::optional<base::Duration> leaves_in;  // At the earliest; nullopt: not by itself, or nobody knows.
+  bool ejected = false;                     // The next members take its keys meanwhile.
 };
 
 // A member whose instance says that it is somewhere else: routers still ask the member's address.
@@ -97,6 +101,7 @@ struct Decision {
   base::Duration cooldown_left{0};    // Before the policy may change something; 0 while a resize runs.
   std::optional<topology::Member> admit;
   std::optional<std::string> remove;  // Never both.
+  std::set<std::string> ejected;      // Whose keys the next members take, as of now.
 };
 
 [[nodiscard]] Decision decide(const Situation& now, base::TimePoint at, Memory& memory);

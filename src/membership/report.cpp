@@ -42,8 +42,12 @@ Candidate candidate_of(const json& one) {
 }
 
 Report::GoneMember gone_of(const json& one) {
-  return {one.at("id").get<std::string>(), one.at("waits_for").get<std::string>(), one.value("code", ""),
-          one.value("since_ms", std::int64_t{0}), one.value("leaves_at_ms", std::int64_t{0})};
+  return {one.at("id").get<std::string>(),
+          one.at("waits_for").get<std::string>(),
+          one.value("code", ""),
+          one.value("since_ms", std::int64_t{0}),
+          one.value("leaves_at_ms", std::int64_t{0}),
+          one.value("ejected", false)};
 }
 
 json json_of_gone(const Report::GoneMember& one) {
@@ -51,7 +55,8 @@ json json_of_gone(const Report::GoneMember& one) {
           {"waits_for", one.waits_for},
           {"code", one.code},
           {"since_ms", one.since_ms},
-          {"leaves_at_ms", one.leaves_at_ms}};
+          {"leaves_at_ms", one.leaves_at_ms},
+          {"ejected", one.ejected}};
 }
 
 json json_of_change(const Report::Change& change) {

@@ -40,6 +40,7 @@ struct Report {
     std::string waits_for, code;    // As Gone's.
     std::int64_t since_ms = 0;      // 0: told by a leader that did not say.
     std::int64_t leaves_at_ms = 0;  // At the earliest; 0: not by itself, or nobody knows.
+    bool ejected = false;
     bool operator==(const GoneMember&) const = default;
   };
   std::vector<GoneMember> gone;

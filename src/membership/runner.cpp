@@ -7,6 +7,7 @@
 
 #include "backend/sync_client.h"
 #include "base/log.h"
+#include "coord/ejected.h"
 #include "coord/membership_keys.h"
 #include "coord/stored_topology.h"
 #include "membership/admit.h"
@@ -134,6 +135,7 @@ void Runner::load_memory() {
   last_report_ = {};
   last_change_ = {};
   last_error_.clear();
+  if (const auto kv = view_.get(coord::ejected_key(keys_))) memory_.ejected = coord::parse_ejected(kv->value);
   const auto kv = view_.get(coord::membership_key(keys_));
   if (!kv) return;
   Result<Report> before = parse_report(kv->value);
@@ -165,6 +167,7 @@ std::vector<std::string> Runner::expected() const {
 bool Runner::follow_spec(base::TimePoint now) {
   const auto kv = view_.get(coord::discovery_key(keys_));
   if (!kv) {
+    eject({});
     rest();
     return false;
   }
@@ -234,10 +237,25 @@ void Runner::tick() {
                             .instances = instances,
                             .drained = drained};
   const Decision decision = decide(situation, now, memory_);
+  eject(decision.ejected);
   show(source, instances, decision);
   tell(source, decision, now);
   heed_operator(source);
   if (decision.admit || decision.remove) act(stored->topology.spec, decision);
+}
+
+// What cannot be written now is by the next look.
+void Runner::eject(const std::set<std::string>& ids) {
+  const std::string key = coord::ejected_key(keys_);
+  const auto there = view_.get(key);
+  const std::set<std::string> before = there ? coord::parse_ejected(there->value) : std::set<std::string>{};
+  if (ids == before) return;
+  if (!(ids.empty() ? coordinator_.remove(key) : coordinator_.put(key, coord::ejected_json(ids)))) return;
+  for (const std::string& id : ids)
+    if (!before.contains(id))
+      base::log(LogLevel::warning, "membership: member {} is gone: the next ones take its keys", id);
+  for (const std::string& id : before)
+    if (!ids.contains(id)) base::log(LogLevel::info, "membership: member {} takes its keys again", id);
 }
 
 void Runner::act(const topology::Spec& spec, const Decision& decision) {
@@ -342,7 +360,7 @@ Report Runner::report_of(const SourceState& source, const Decision& decision) {
     const Report::GoneMember known = before == last_report_.gone.end() ? Report::GoneMember{} : *before;
     report.gone.push_back(
         {gone.id, gone.waits_for, gone.code, same_moment(known.since_ms, now_ms - ms(gone.since)),
-         gone.leaves_in ? same_moment(known.leaves_at_ms, now_ms + ms(*gone.leaves_in)) : 0});
+         gone.leaves_in ? same_moment(known.leaves_at_ms, now_ms + ms(*gone.leaves_in)) : 0, gone.ejected});
   }
   report.elsewhere = decision.elsewhere;
   return report;

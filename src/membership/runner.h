@@ -76,6 +76,7 @@ class Runner final : private discovery::Sink {
   [[nodiscard]] std::vector<std::string> expected() const;
   [[nodiscard]] SourceState source_state(base::TimePoint now) const;
   void heed_operator(const SourceState& source);
+  void eject(const std::set<std::string>& ids);
   void act(const topology::Spec& spec, const Decision& decision);
   Status ask(const topology::Spec& spec, const Decision& decision);
   Status write_spec(const topology::Spec& from, const topology::Spec& to);

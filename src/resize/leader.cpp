@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "coord/ejected.h"
 #include "plan/edit.h"
 #include "resize/lost.h"
 #include "ringshift/diff.h"
@@ -122,6 +123,7 @@ Status Leader::tick() {
   if (topology_ && queued_) return start_next();
   if (topology_) {
     if (Status done = follow_spec(); !done) return done;
+    if (Status done = follow_ejected(); !done) return done;
   }
   tell(false);
   bool changed = false;  // wait() asks once at the start, and again after a change.
@@ -138,14 +140,13 @@ Status Leader::write(std::vector<Op> ops) {
   return {};
 }
 
-Status Leader::publish(Topology next, std::vector<Op> also) {
+Status Leader::publish(Topology next, std::vector<Op> also, std::vector<Compare> when) {
   const std::string json = topology::to_json(next);
-  const std::vector<Compare> compares = {
-      {keys_.controller(), Compare::Target::create_revision, lock_revision_},
-      {keys_.topology(), Compare::Target::mod_revision, topology_revision_}};
+  when.push_back({keys_.controller(), Compare::Target::create_revision, lock_revision_});
+  when.push_back({keys_.topology(), Compare::Target::mod_revision, topology_revision_});
   also.push_back({Op::Kind::put, keys_.topology(), json, 0});
   also.push_back({Op::Kind::put, fmt::format("{}{:020}", keys_.history(), topology_revision_), json, 0});
-  const auto written = coordinator_.transact(compares, also);
+  const auto written = coordinator_.transact(when, also);
   if (!written) return std::unexpected(written.error());
   if (!*written) return fail(ErrorKind::stale, "the topology or the lock changed under this controller");
   topology_ = std::move(next);
@@ -201,6 +202,28 @@ Status Leader::follow_spec() {
   }
   Topology next = *topology_;
   next.spec = std::move(*spec);
+  next.factors = factors_for(next.spec);
+  // Our view may be behind, and of a registry that was set back it may show what is there no more.
+  return publish(std::move(next), {}, {{keys_.spec(), Compare::Target::mod_revision, kv->mod_revision}});
+}
+
+// While no resize runs a member that the membership policy has ejected takes no key.
+std::map<std::string, std::uint32_t> Leader::factors_for(const topology::Spec& spec) const {
+  std::map<std::string, std::uint32_t> factors;
+  if (spec.consistency == topology::Consistency::strict) return factors;
+  const auto kv = view_.get(coord::ejected_key(keys_));
+  if (!kv) return factors;
+  const std::set<std::string> ejected = coord::parse_ejected(kv->value);
+  for (const topology::Member& member : spec.members)
+    if (ejected.contains(member.id)) factors[member.id] = 0;
+  if (factors.size() == spec.members.size()) factors.clear();  // Somebody must take them.
+  return factors;
+}
+
+Status Leader::follow_ejected() {
+  Topology next = *topology_;
+  next.factors = factors_for(next.spec);
+  if (next.factors == topology_->factors) return {};
   return publish(std::move(next));
 }
 

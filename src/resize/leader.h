@@ -39,6 +39,8 @@ class Leader {
   Status tick();
   Status create_topology();
   Status follow_spec();
+  Status follow_ejected();
+  [[nodiscard]] std::map<std::string, std::uint32_t> factors_for(const topology::Spec& spec) const;
   Status handle_request(const coord::KeyValue& kv);
   // `consumed`: the key that holds the request; it goes with the start, in one transaction.
   Status start(const Request& request, const std::string& consumed);
@@ -49,7 +51,8 @@ class Leader {
   Status ask_rollback(const std::string& by);
   Status answer_request(const coord::KeyValue& kv, const Request& request, const Status& answer);
   // Writes the topology and whatever else belongs to it; `stale` when the lock or the topology moved on.
-  Status publish(topology::Topology next, std::vector<coord::Op> also = {});
+  Status publish(topology::Topology next, std::vector<coord::Op> also = {},
+                 std::vector<coord::Compare> when = {});
   Status write(std::vector<coord::Op> ops);
   Status save_checkpoint();
   [[nodiscard]] coord::Op checkpoint_op() const;

@@ -73,6 +73,7 @@ std::vector<topology::Member> all_members(const Topology& topology) {
 Topology begin(const Topology& now, const topology::Spec& target, std::string id, RunIds run_ids) {
   Topology next = with_new_step(now, std::move(run_ids));
   ++next.fence.epoch;
+  next.factors.clear();  // Between two owners of a key there is no third.
   Resize resize;
   resize.id = std::move(id);
   resize.placement = target.placement;

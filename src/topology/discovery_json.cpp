@@ -33,6 +33,7 @@ std::string to_json(const DiscoverySpec& spec) {
   out["assign"] = std::move(assign);
   out["cooldown"] = time(spec.cooldown);
   out["remove"] = std::move(remove);
+  if (spec.eject) out["eject"] = *spec.eject;
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -108,7 +108,8 @@ DiscoveryAssign read_rule(Reader& reader, const Node& node, const std::string& p
 
 DiscoverySpec read_discovery(Reader& reader, const Node& node, const std::string& path) {
   DiscoverySpec out;
-  if (!reader.map(node, path, {"source", "admit", "match", "assign", "cooldown", "remove"})) return out;
+  if (!reader.map(node, path, {"source", "admit", "match", "assign", "cooldown", "remove", "eject"}))
+    return out;
   if (const Node* source = node.find("source")) {
     out.source = read_source(reader, *source, join(path, "source"));
   } else {
@@ -132,6 +133,10 @@ DiscoverySpec read_discovery(Reader& reader, const Node& node, const std::string
     read_policy_time(reader, *remove, join(path, "remove"), "after", out.remove.after);
     reader.whole(*remove, join(path, "remove"), "at_most", out.remove.at_most);
     reader.whole(*remove, join(path, "remove"), "floor", out.remove.floor);
+  }
+  if (node.find("eject") != nullptr) {
+    out.eject = false;
+    reader.flag(node, path, "eject", *out.eject);
   }
   return out;
 }

@@ -215,6 +215,12 @@ Spec read_spec(Reader& reader, const Node& node, const std::string& path) {
     if (reader.failed()) return spec;
     if (const auto problem = check_discovery(discovery, here))
       reader.problem(node_of->line, problem->path, problem->message);
+    if (discovery.eject.value_or(false) && spec.consistency == Consistency::strict && !reader.failed()) {
+      reader.problem(
+          node_of->line, join(here, "eject"),
+          "consistency strict ejects nobody: who takes a member's keys for a while would serve what "
+          "is old, and so would the member afterwards; leave it out, or say consistency: cache");
+    }
   }
   return spec;
 }

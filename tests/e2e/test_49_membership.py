@@ -3,6 +3,7 @@ import json
 import time
 
 import pytest
+import redis
 
 from harness.cluster import FAILED
 from harness.process import wait_until
@@ -68,6 +69,43 @@ def test_a_fifth_joins_by_itself_and_leaves_when_it_is_gone(joined):
     wait_until("said", lambda: "remove.floor" in joined.cli("member", "candidates").stdout, timeout=60, interval=0.3)
     assert len(members(joined)) == 4
     assert intruder.alive()
+
+
+@pytest.mark.parametrize("consistency", ["cache", "none"])
+def test_the_next_members_take_the_keys_of_one_that_is_gone(make_cluster, consistency):
+    cluster = make_cluster(members=4, proxies=2)
+    discovery = {**DISCOVERY, "remove": {"after": "0", "floor": 2}}
+    discovery |= {"eject": True} if consistency == "cache" else {}  # With none it is so unless it is said.
+    spec = cluster.write_spec(consistency=consistency, discovery=discovery)
+    cluster.start(spec)
+    beside = Agents(cluster)
+    gone = cluster.members[2]
+    for member in cluster.members:
+        beside.start(member)
+    client, other = (proxy.client() for proxy in cluster.proxies)
+
+    def factors():
+        return cluster.cli_json("topology", "get")["topology"].get("factors", {})
+
+    def all_written():
+        try:
+            return all(client.set(f"k{n}", n) for n in range(200))
+        except redis.RedisError:
+            return False
+    assert all_written()
+    gone.process.kill()
+    wait_until(lambda: f"ejected: {cluster.cli('member', 'candidates').stdout}", lambda: factors() == {"cache-3": 0}, 60)
+    wait_until("each key has a member", all_written, 30)
+    assert all(other.get(f"k{n}") == b"%d" % n for n in range(200)), "the other router agrees"
+    assert "the next members take its keys" in cluster.cli("member", "candidates", check=0).stdout
+    assert members(cluster) == [m.id for m in cluster.members], "it stays a member"
+    gone.process.start()
+    wait_until(lambda: f"back: {cluster.cli('member', 'candidates').stdout}", lambda: factors() == {}, 60)
+    wait_until("all written", all_written, 30)
+    wait_until("it takes its keys again", lambda: gone.client.dbsize() > 0, 30)
+    # By an operator's word: with strict nobody is ejected.
+    refused = cluster.cli("member", "policy", cluster.write_spec(discovery={**discovery, "eject": True}), check=FAILED)
+    assert "consistency strict ejects nobody" in refused.stderr
 
 
 def test_an_operator_confirms_what_is_held(make_cluster, tmp_path):

@@ -349,6 +349,71 @@ TEST(Policy, FlappingChangesNothing) {
   EXPECT_EQ(day.changes, Changes{});
 }
 
+using Ids = std::set<std::string>;
+
+TEST(Ejection, AtOnceAndBackWhenSteady) {
+  Day day(4);
+  day.spec.consistency = topology::Consistency::none;
+  day.pass(seconds(5));
+  day.set(3, InstanceState::unhealthy);
+  EXPECT_EQ(day.pass(seconds(1)).ejected, Ids{"cache-3"});
+  day.set(3, InstanceState::ready);
+  EXPECT_EQ(day.pass(seconds(9)).ejected, Ids{"cache-3"}) << "not steady yet";
+  EXPECT_EQ(day.pass(seconds(3)).ejected, Ids{});
+  for (int i = 0; i < 100; ++i) {  // Five times a second.
+    day.set(3, i % 2 == 0 ? std::optional<InstanceState>() : std::optional(InstanceState::ready));
+    EXPECT_EQ(day.pass(std::chrono::milliseconds(200), std::chrono::milliseconds(200)).ejected,
+              Ids{"cache-3"});
+  }
+}
+
+TEST(Ejection, OnlyWhereItMayAndWasAskedFor) {
+  using topology::Consistency;
+  for (const auto consistency : {Consistency::strict, Consistency::cache, Consistency::none}) {
+    for (const std::optional<bool> said :
+         {std::optional<bool>(), std::optional(false), std::optional(true)}) {
+      Day day(4);
+      day.spec.consistency = consistency;
+      day.discovery.eject = said;
+      day.pass(seconds(1));
+      day.set(3, std::nullopt);
+      const bool out = consistency != Consistency::strict && said.value_or(consistency == Consistency::none);
+      EXPECT_EQ(day.pass(seconds(2)).ejected, out ? Ids{"cache-3"} : Ids{});
+    }
+  }
+}
+
+TEST(Ejection, HasABoundAndAFloor) {
+  Day day(4);
+  day.spec.consistency = topology::Consistency::none;
+  day.pass(seconds(5));
+  day.set(1, std::nullopt);
+  EXPECT_EQ(day.pass(seconds(1)).ejected, Ids{"cache-1"});
+  day.set(2, std::nullopt);
+  EXPECT_EQ(day.pass(seconds(1)).ejected, Ids{"cache-1"}) << "two at once are more than at_most";
+  day.discovery.remove.at_most = 4;
+  day.set(3, std::nullopt);
+  EXPECT_EQ(day.pass(seconds(1)).ejected, (Ids{"cache-1", "cache-2"})) << "the floor is 2";
+}
+
+TEST(Ejection, StaysAsItIsWhileTheSourceIsInTrouble) {
+  Day day(4);
+  day.spec.consistency = topology::Consistency::none;
+  day.pass(seconds(5));
+  day.set(3, std::nullopt);
+  day.pass(seconds(1));
+  day.source_well = false;
+  day.set(4, std::nullopt);
+  day.set(3, InstanceState::ready);
+  EXPECT_EQ(day.pass(minutes(5)).ejected, Ids{"cache-3"});
+  Memory next;  // The next leader's.
+  next.ejected = day.memory.ejected, next.seen = day.memory.seen;
+  day.memory = next;
+  EXPECT_EQ(day.pass(minutes(5)).ejected, Ids{"cache-3"});
+  day.discovery.eject = false;
+  EXPECT_EQ(day.look().ejected, Ids{});
+}
+
 // Whatever happens on a day: one change at a time and a cool-down between; only who was gone for all of
 // `after` leaves, alone, and above the floor; only who matches and is ready joins.
 RC_GTEST_PROP(PolicyProperty, KeepsItsPromisesOnAnyDay, ()) {
@@ -359,6 +424,8 @@ RC_GTEST_PROP(PolicyProperty, KeepsItsPromisesOnAnyDay, ()) {
   day.discovery.remove.after = seconds(*rc::gen::inRange(1, 300));
   day.discovery.remove.at_most = *rc::gen::inRange(1U, 3U);
   day.discovery.remove.floor = *rc::gen::inRange(1U, 5U);
+  day.spec.consistency = *rc::gen::element(topology::Consistency::strict, topology::Consistency::none);
+  Ids ejected;
   std::map<int, base::Duration> not_ready;  // Watched time, of a tick each.
   base::Duration since_change{0};
   const int ticks = *rc::gen::inRange(50, 800);
@@ -393,6 +460,15 @@ RC_GTEST_PROP(PolicyProperty, KeepsItsPromisesOnAnyDay, ()) {
     };
     for (const Candidate& one : decision.candidates) RC_ASSERT(known(one.code, one.waits_for));
     for (const Gone& one : decision.gone) RC_ASSERT(known(one.code, one.waits_for));
+    for (const std::string& id : decision.ejected) {
+      RC_ASSERT(day.spec.consistency == topology::Consistency::none);
+      RC_ASSERT(day.memory.seen.contains(id));
+      if (ejected.contains(id)) continue;
+      RC_ASSERT(day.source_well && gone <= day.discovery.remove.at_most &&
+                not_ready[std::stoi(id.substr(6))] >= counts);
+      RC_ASSERT(decision.ejected.size() + day.discovery.remove.floor <= day.spec.members.size());
+    }
+    ejected = decision.ejected;
     RC_ASSERT(!(decision.admit && decision.remove));
     if (!decision.admit && !decision.remove) continue;
     RC_ASSERT(day.source_well);

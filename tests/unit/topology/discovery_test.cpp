@@ -20,7 +20,7 @@ TEST(Discovery, IsReadAndWrittenAgain) {
           "{source: {kind: consul, url: 'http://127.0.0.1:8500', service: cache}, admit: auto, "
           "match: {ids: ['cache-*'], addresses: ['10.0.0.0/8', '*.cache.internal'], namespace: prod}, "
           "assign: [{ids: 'cache-a*', weight: 2, zone: a}, {label: zone, as: zone}], "
-          "cooldown: 90s, remove: {after: 10m, at_most: 2, floor: 3}}"),
+          "cooldown: 90s, remove: {after: 10m, at_most: 2, floor: 3}, eject: false}"),
       "t");
   ASSERT_TRUE(spec) << spec.error().message;
   ASSERT_TRUE(*spec);
@@ -34,6 +34,7 @@ TEST(Discovery, IsReadAndWrittenAgain) {
   EXPECT_EQ(found.assign.at(1).as, "zone");
   EXPECT_EQ(found.cooldown, std::chrono::seconds(90));
   EXPECT_EQ(found.remove, (DiscoveryRemove{std::chrono::minutes(10), 2, 3}));
+  EXPECT_EQ(found.eject, false);
   const auto again = parse_discovery(to_json(found), "t");
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, found);
@@ -45,6 +46,7 @@ TEST(Discovery, DefaultsAreCautiousAndASpecWithoutItSaysNothingOfIt) {
   EXPECT_FALSE((*spec)->admit_auto);
   EXPECT_EQ((*spec)->cooldown, std::chrono::minutes(10));
   EXPECT_EQ((*spec)->remove.after.count(), 0) << "nobody leaves by himself";
+  EXPECT_FALSE((*spec)->eject);
   const auto none = discovery_of_spec("cluster: c\nmembers: [{id: a, address: 'h:1'}]", "t");
   ASSERT_TRUE(none);
   EXPECT_FALSE(*none);
@@ -75,6 +77,8 @@ TEST(Discovery, WhatIsWrongIsNamedWithItsPlace) {
   refused("{source: {kind: registry}, assign: [{weight: 0}]}", "not a weight");
   refused("{source: {kind: registry}, remove: {after: 1m, at_most: 0}}", "would never remove");
   refused("{source: {kind: registry}, remove: {floor: 0}}", "at least 1 member");
+  refused("{source: {kind: registry}, eject: true}", "discovery.eject: consistency strict ejects nobody");
+  refused("{source: {kind: registry}, eject: perhaps}", "discovery.eject");
 }
 
 TEST(Discovery, PatternsOfIds) {
