@@ -82,7 +82,11 @@ def test_the_next_members_take_the_keys_of_one_that_is_gone(make_cluster, consis
     gone = cluster.members[2]
     for member in cluster.members:
         beside.start(member)
-    client, other = (proxy.client() for proxy in cluster.proxies)
+    client, other = cluster.client(0), cluster.client(1)
+
+    def seen():
+        return json.loads(cluster.cli("member", "candidates", "--json").stdout or "{}").get("seen", [])
+    wait_until(lambda: f"all were seen once: {seen()}", lambda: len(seen()) == 4, 60)
 
     def factors():
         return cluster.cli_json("topology", "get")["topology"].get("factors", {})
