@@ -1448,6 +1448,8 @@ export interface components {
                 since_ms: number | null;
                 /** @description At the earliest; null: not by itself, or nobody knows. */
                 leaves_at_ms: number | null;
+                /** @description The next members take its keys meanwhile. */
+                ejected: boolean;
                 /** @description Why it does not leave now; "" when it does. */
                 waits_for: string;
                 code: components["schemas"]["MembershipReason"];
