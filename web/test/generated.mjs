@@ -76,7 +76,7 @@ export function generate(count, { state = 'running' } = {}) {
     source: active ? { name: 'registry', state: 'held', error: 'it shows 1 instance, without 4 of the 5 before (cache-1, cache-2, cache-3, cache-4): held until that stays so', since_ms: now - 45_000 } : { name: 'registry', state: 'ok', error: '', since_ms: null },
     cooldown_until_ms: active ? null : now + 240_000, last_change: { member: 'cache-4', joins: true, at_ms: now - 4e6, error: active ? '' : 'instance cache-4 is admitted by policy: refused: other clients are connected to it' },
     candidates: [candidate('cache-new'), candidate('cache-old', cannot('retired', 'its id is retired')), candidate('memcached-1', cannot('protocol', 'it speaks memcached, the cluster redis')), candidate('cache-x', { state: 'unhealthy', admissible: false })],
-    candidates_more: 0, gone: active ? [] : [{ id: ids[1], since_ms: now - 9e4, leaves_at_ms: now + 1.7e6, waits_for: '1709 s more', code: 'counting' }],
+    candidates_more: 0, gone: active ? [] : [{ id: ids[1], since_ms: now - 9e4, leaves_at_ms: now + 1.7e6, ejected: false, waits_for: '1709 s more', code: 'counting' }],
     elsewhere: [{ id: ids[0], member_address: members[0].address, instance_address: '10.0.9.9:6379' }] };
   const audit = { entries: [
     { id: '2', at_ms: now - 6e4, who: 'admin, 127.0.0.1', action: 'resize/rate', subject: 'r-7', from: '2000 keys/s', to: '5000 keys/s', result: 'accepted' },

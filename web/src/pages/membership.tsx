@@ -79,6 +79,8 @@ export function MembershipSections() {
   const gone: Column<Membership['gone'][number]>[] = [
     { name: 'id', title: t('column.member'), sort: (row) => row.id, show: (row) => <code>{row.id}</code> },
     { name: 'since', title: t('membership.goneSince'), sort: (row) => row.since_ms, show: (row) => (row.since_ms === null ? '–' : format.time(row.since_ms / 1000)) },
+    { name: 'keys', title: t('membership.itsKeys'), sort: (row) => Number(row.ejected),
+      show: (row) => (row.ejected ? t('membership.ejected') : t('membership.keeps')) },
     { name: 'leaves', title: t('membership.leavesAt'), hint: t('membership.leavesHint'), sort: (row) => row.leaves_at_ms,
       show: (row) => (row.leaves_at_ms === null ? t('membership.notByItself') : format.time(row.leaves_at_ms / 1000)) },
     { name: 'why', title: t('membership.waits'), sort: (row) => row.code, show: (row) => <Why code={row.code} text={row.waits_for} /> },
