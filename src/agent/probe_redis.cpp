@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/probe.h"
@@ -80,7 +81,9 @@ class RedisProbe final : public Probe {
       client_.reset();
       return refuse(health, replies.error().message);
     }
-    own_ += count;
+    // One that the server refuses to run is none to its counter.
+    own_ += static_cast<std::uint64_t>(
+        std::ranges::count_if(*replies, [](const auto& reply) { return !reply.is_error(); }));
     for (const auto& reply : {(*replies)[0], (*replies)[1]}) {
       if (!reply.is_error()) continue;
       health.loading = reply.text.starts_with("LOADING");

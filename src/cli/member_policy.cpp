@@ -122,7 +122,7 @@ void run_confirm(const LookFlags& flags) {
 // The file's discovery. A file of another cluster is the wrong one.
 topology::DiscoverySpec discovery_in(const LookFlags& flags) {
   const std::string text = or_end(read_text(flags.file));
-  const auto found = or_end(topology::discovery_of_spec(text, flags.file));
+  const auto found = or_end(discovery_of_text(text, flags.file));
   if (!found)
     end_command(kFailed, fmt::format("{} has no block 'discovery'; 'none' takes it away", flags.file));
   const topology::Spec spec = or_end(topology::parse_spec(text, flags.file));

@@ -1,19 +1,13 @@
 #include "cli/membership.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "discovery/options.h"
+#include "cli/spec_file.h"
 
 namespace ringshift::cli {
 namespace {
 
-// The spec's words in the form that src/discovery reads: lists separated by commas.
 Result<std::unique_ptr<discovery::Source>> make_source_of_spec(const topology::DiscoverySource& words,
                                                                const discovery::Surroundings& around) {
-  discovery::Fields fields;
-  for (const auto& [name, values] : words.options) fields[name] = fmt::format("{}", fmt::join(values, ","));
-  auto options = discovery::read_options(words.kind, fields, {}, "discovery.source.");
+  auto options = source_options(words, "");
   if (!options) return std::unexpected(options.error());
   return discovery::make_source(*std::move(options), around);
 }

@@ -1,12 +1,14 @@
 #include "cli/spec_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "topology/discovery.h"
 #include "topology/document.h"
 
 namespace ringshift::cli {
@@ -42,6 +44,21 @@ Result<topology::Spec> read_spec(const std::string& path) {
   const Result<std::string> text = read_text(path);
   if (!text) return std::unexpected(text.error());
   return topology::parse_spec(*text, path);
+}
+
+Result<discovery::Options> source_options(const topology::DiscoverySource& words, std::string_view place) {
+  discovery::Fields fields;  // Lists are separated by commas there.
+  for (const auto& [name, values] : words.options) fields[name] = fmt::format("{}", fmt::join(values, ","));
+  return discovery::read_options(words.kind, fields, {}, fmt::format("{}discovery.source.", place));
+}
+
+Result<std::optional<topology::DiscoverySpec>> discovery_of_text(std::string_view text,
+                                                                 std::string_view place) {
+  auto found = topology::discovery_of_spec(text, place);
+  if (!found || !*found) return found;
+  if (const auto source = source_options((*found)->source, fmt::format("{}: ", place)); !source)
+    return std::unexpected(source.error());
+  return found;
 }
 
 Result<std::shared_ptr<const topology::Snapshot>> load_spec_snapshot(const std::string& path) {

@@ -158,7 +158,7 @@ Status apply(Flags& flags) {
   if (!text) return std::unexpected(text.error());
   auto next = topology::parse_spec(*text, flags.file);
   if (!next) return std::unexpected(next.error());
-  const auto discovery = topology::discovery_of_spec(*text, flags.file);
+  const auto discovery = discovery_of_text(*text, flags.file);
   if (!discovery) return std::unexpected(discovery.error());
   if (flags.registry.cluster.empty()) flags.registry.cluster = next->cluster;
   if (flags.registry.cluster != next->cluster) {

@@ -26,11 +26,20 @@ struct ValidateOptions {
   bool json = false;
 };
 
+// With its discovery, which is judged here and is no part of Spec.
+Result<topology::Spec> read_whole_spec(const std::string& file) {
+  const Result<std::string> text = read_text(file);
+  if (!text) return std::unexpected(text.error());
+  if (const auto discovery = discovery_of_text(*text, file); !discovery)
+    return std::unexpected(discovery.error());
+  return topology::parse_spec(*text, file);
+}
+
 // An object a file: {file, valid, error?, warnings}.
 int run_validate(const ValidateOptions& options) {
   bool all_valid = true;
   for (const std::string& file : options.files) {
-    const Result<topology::Spec> spec = read_spec(file);
+    const Result<topology::Spec> spec = read_whole_spec(file);
     all_valid = all_valid && spec.has_value();
     const std::vector<std::string> notes = spec ? topology::warnings(*spec) : std::vector<std::string>{};
     if (options.json) {

@@ -54,7 +54,7 @@ std::optional<std::string> sort_and_check(std::vector<Instance>& all) {
                        kInstancesMax);
   }
   std::ranges::sort(all, {}, &Instance::id);
-  std::unordered_map<std::string_view, std::string_view> addresses;
+  std::unordered_map<std::string, std::string_view> addresses;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (const std::string wrong = check_instance(all[i]); !wrong.empty())
       return fmt::format("instance {}: {}", topology::shown(all[i].id), wrong);
@@ -62,7 +62,8 @@ std::optional<std::string> sort_and_check(std::vector<Instance>& all) {
       return fmt::format("id {} is there twice, for {} and {}: an id names one instance",
                          topology::shown(all[i].id), all[i - 1].address, all[i].address);
     }
-    if (const auto [first, fresh] = addresses.emplace(all[i].address, all[i].id); !fresh) {
+    if (const auto [first, fresh] = addresses.emplace(topology::canonical_address(all[i].address), all[i].id);
+        !fresh) {
       return fmt::format(
           "address {} is there twice, for {} and {}: two members on one server would share its keys",
           all[i].address, topology::shown(first->second), topology::shown(all[i].id));

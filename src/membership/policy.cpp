@@ -147,6 +147,11 @@ Reason waits_because(const Situation& now, const Candidate& candidate, const Mem
   return all_held;
 }
 
+// Spelt so or so.
+bool same_address(const std::string& a, const std::string& b) {
+  return a == b || topology::canonical_address(a) == topology::canonical_address(b);
+}
+
 // Who was never refused comes first, then who was refused longest ago.
 std::uint64_t turn(const std::string& id, const Memory& memory) {
   const auto refused = memory.refused.find(id);
@@ -179,7 +184,7 @@ Member as_member(const topology::DiscoverySpec& discovery, const Instance& insta
   return member;
 }
 
-Reason unfit(const Situation& now, const Instance& instance) {
+Reason unfit(const Situation& now, const Instance& instance, const MembersAt& members) {
   const topology::DiscoveryMatch& match = now.discovery.match;
   if (!is_name(instance.id)) return {"id_invalid", "its id is no name: letters, digits and - _ . :"};
   if (!any_fits(match.ids, [&](const auto& one) { return topology::fits_pattern(one, instance.id); }))
@@ -200,10 +205,8 @@ Reason unfit(const Situation& now, const Instance& instance) {
     return {"protocol", fmt::format("it speaks {}, the cluster {}", instance.protocol, spoken)};
   if (std::ranges::find(now.spec.retired, instance.id) != now.spec.retired.end())
     return {"retired", "its id is retired"};
-  for (const Member& member : now.spec.members) {
-    if (member.address == instance.address)
-      return {"address_taken", fmt::format("member {} has its address", member.id)};
-  }
+  if (const auto taken = members.find(topology::canonical_address(instance.address)); taken != members.end())
+    return {"address_taken", fmt::format("member {} has its address", taken->second)};
   return {};
 }
 
@@ -213,6 +216,9 @@ Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
   const Reason all_held = held(now, memory);
   Decision out;
   out.ejected = memory.ejected;
+  MembersAt members;
+  for (const Member& member : now.spec.members)
+    members.emplace(topology::canonical_address(member.address), member.id);
   if (!now.resizing) out.cooldown_left = cooldown_left(now, memory);
   for (const auto& [id, since] : memory.gone_for) {
     Gone gone = gone_member(now, id, since, memory, all_held);
@@ -222,14 +228,14 @@ Decision decide(const Situation& now, base::TimePoint at, Memory& memory) {
   }
   for (const Instance& instance : now.instances) {
     if (const Member* member = member_of(now.spec, instance.id)) {
-      if (member->address != instance.address)
+      if (!same_address(member->address, instance.address))
         out.elsewhere.push_back({member->id, member->address, instance.address});
       continue;
     }
     Candidate candidate;
     candidate.member = as_member(now.discovery, instance);
     candidate.state = instance.state;
-    Reason why = unfit(now, instance);
+    Reason why = unfit(now, instance, members);
     candidate.why_not = why.text;
     if (why.empty()) why = waits_because(now, candidate, memory, all_held);
     if (why.empty() && !out.remove && (!out.admit || turn(instance.id, memory) < turn(out.admit->id, memory)))

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -112,7 +113,10 @@ void changed(Memory& memory, const std::string& id, bool done);
 // What `instance` would be as a member.
 [[nodiscard]] topology::Member as_member(const topology::DiscoverySpec& discovery,
                                          const discovery::Instance& instance);
+// Members' ids by their addresses, as topology::canonical_address() spells them.
+using MembersAt = std::unordered_map<std::string, std::string_view>;
 // Why `instance` may not become a member at all; empty when it may.
-[[nodiscard]] Reason unfit(const Situation& now, const discovery::Instance& instance);
+[[nodiscard]] Reason unfit(const Situation& now, const discovery::Instance& instance,
+                           const MembersAt& members);
 
 }  // namespace ringshift::membership

@@ -89,9 +89,16 @@ Status Leader::drive() {
 }
 
 Status Leader::check_members(const Topology& next, bool allow_foreign) {
+  const Result<coord::Range> listed = coordinator_.list(keys_.routers());
+  if (!listed) return std::unexpected(listed.error());
+  std::set<std::string> routers;
+  for (const coord::KeyValue& kv : listed->kvs) routers.insert("rs:" + kv.key.substr(keys_.routers().size()));
   int oldest_destination = 1 << 30, newest_source = 0;
   for (const Member& member : living_members(next)) {
-    if (Status checked = members_.check(member, allow_foreign); !checked) return checked;
+    const bool joins =
+        std::ranges::find(next.spec.members, member.id, &Member::id) == next.spec.members.end();
+    if (Status checked = members_.check(member, allow_foreign, joins ? &routers : nullptr); !checked)
+      return checked;
     const Result<std::string> text = members_.info(member, "server", "redis_version");
     if (!text) return std::unexpected(text.error());
     const int version = version_number(*text);

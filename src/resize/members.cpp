@@ -240,7 +240,7 @@ Result<std::uint64_t> Members::key_count(const Member& member) {
   return static_cast<std::uint64_t>(reply->integer);
 }
 
-Status Members::check(const Member& member, bool allow_foreign) {
+Status Members::check(const Member& member, bool allow_foreign, const std::set<std::string>* routers) {
   // Whatever fails after this one fails because the member does not allow it, not because it is away.
   if (const Result<std::string> there = run_id(member); !there) return std::unexpected(there.error());
   const Result<Value> eval =
@@ -263,6 +263,16 @@ Status Members::check(const Member& member, bool allow_foreign) {
                 entries.error().message + "; a strict resize needs CLIENT LIST and CLIENT KILL");
   }
   for (const ClientEntry& entry : *entries) {
+    const bool a_router = entry.name.starts_with(transfer::kReservedPrefix) && entry.name != kObserverName &&
+                          entry.name != name_;
+    if (!allow_foreign && a_router && routers != nullptr && !routers->contains(entry.name)) {
+      return fail(
+          ErrorKind::invalid,
+          fmt::format("member {} ({}): {} from {} is connected, a router of another cluster, whose keys "
+                      "would be taken: one server serves one cluster; --allow-foreign if that one is "
+                      "no more",
+                      member.id, member.address, entry.name, entry.address));
+    }
     if (allow_foreign || !is_foreign(entry)) continue;
     return fail(
         ErrorKind::invalid,

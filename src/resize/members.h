@@ -61,7 +61,10 @@ class Members {
                                          std::string_view field);
 
   // REQUIRES for a forward resize: checks what PREP checks (RESIZE.md), naming the member and the fix.
-  [[nodiscard]] Status check(const topology::Member& member, bool allow_foreign);
+  // `routers`: of a member that joins, the names of our routers' connections. Those of others serve another
+  // cluster from it, whose keys the resize would take; null: not looked at.
+  [[nodiscard]] Status check(const topology::Member& member, bool allow_foreign,
+                             const std::set<std::string>* routers = nullptr);
   // Removes from `member` the keys that the target gives to it and the present topology does not (I0),
   // but for those of the `spared` slices.
   [[nodiscard]] Result<std::uint64_t> purge(const topology::Member& member,

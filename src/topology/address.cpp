@@ -1,4 +1,6 @@
 // Addresses: host:port, [v6]:port or unix:/path.
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <string>
 
@@ -13,9 +15,6 @@ constexpr std::size_t kMaxUnixPath = 107;  // sun_path, less its final zero.
 bool host_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
          c == '_';
-}
-bool v6_character(char c) {
-  return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') || c == ':' || c == '.';
 }
 
 bool is_port(std::string_view text) {
@@ -42,12 +41,31 @@ std::string check_address(const std::string& address) {
   if (host.starts_with('[')) {
     const bool closed = host.ends_with(']') && host.size() >= 4;
     const std::string inside = closed ? host.substr(1, host.size() - 2) : "";
-    const bool v6 =
-        closed && inside.find(':') != std::string::npos && std::ranges::all_of(inside, v6_character);
+    in6_addr ip{};
+    const bool v6 = closed && ::inet_pton(AF_INET6, inside.c_str(), &ip) == 1;
     return v6 ? "" : "has no IPv6 address between [ and ]";
   }
   if (host.find(':') != std::string::npos) return "has an IPv6 address without [ and ]";
   return std::ranges::all_of(host, host_character) ? "" : "has a character that no host name has";
+}
+
+std::string canonical_address(std::string_view address) {
+  const auto colon = address.rfind(':');
+  if (address.starts_with("unix:") || colon == std::string_view::npos) return std::string(address);
+  std::string host(address.substr(0, colon));
+  std::ranges::transform(host, host.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (host.starts_with('[') && host.ends_with(']')) {
+    in6_addr ip{};
+    char text[INET6_ADDRSTRLEN];
+    if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &ip) == 1 &&
+        ::inet_ntop(AF_INET6, &ip, text, sizeof text) != nullptr)
+      host = "[" + std::string(text) + "]";
+  } else if (host.size() > 1 && host.ends_with('.')) {
+    host.pop_back();
+  }
+  const auto port = base::parse_u64(address.substr(colon + 1));
+  return host + ":" + (port ? std::to_string(*port) : std::string(address.substr(colon + 1)));
 }
 
 }  // namespace ringshift::topology

@@ -6,6 +6,7 @@
 
 #include "ringshift/topology.h"
 #include "topology/reader.h"
+#include "topology/validate.h"
 
 namespace ringshift::topology {
 
@@ -71,7 +72,8 @@ Status check_succession(const Spec& current, const Spec& next, bool force) {
   // Data does not follow an address: members that exchange theirs would each miss all of their keys.
   for (std::size_t i = 0; !force && i < next.members.size(); ++i) {
     const Member& member = next.members[i];
-    const auto owner = std::ranges::find(current.members, member.address, &Member::address);
+    const auto owner = std::ranges::find(current.members, canonical_address(member.address),
+                                         [](const Member& one) { return canonical_address(one.address); });
     if (owner == current.members.end() || owner->id == member.id) continue;
     return fail(
         ErrorKind::invalid,

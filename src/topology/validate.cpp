@@ -73,7 +73,8 @@ Found check_members(const std::vector<Member>& members, const Placement& placeme
     return Problem{path, fmt::format("{} members are more than the {} that one cluster may have",
                                      members.size(), kMaxMembers)};
   }
-  std::unordered_map<std::string_view, std::size_t> ids, addresses;
+  std::unordered_map<std::string_view, std::size_t> ids;
+  std::unordered_map<std::string, std::size_t> addresses;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members[i];
     const std::string here = at(path, i);
@@ -86,7 +87,7 @@ Found check_members(const std::vector<Member>& members, const Placement& placeme
       return Problem{here + ".address", fmt::format("{} {}: write host:port, [v6]:port or unix:/path",
                                                     shown(member.address), wrong)};
     }
-    if (const auto [first, fresh] = addresses.emplace(member.address, i); !fresh) {
+    if (const auto [first, fresh] = addresses.emplace(canonical_address(member.address), i); !fresh) {
       return Problem{
           here + ".address",
           fmt::format("{} is the address of {} ({}) already: two members on one server would share its keys",
@@ -336,10 +337,11 @@ Found check_resize(const Topology& topology) {
   }
   if (Found found = check_retired(topology.spec.retired, resize.members, "resize.members", "spec.retired"))
     return found;
-  std::unordered_map<std::string_view, const Member*> by_id, by_address;
+  std::unordered_map<std::string_view, const Member*> by_id;
+  std::unordered_map<std::string, const Member*> by_address;
   for (const Member& member : topology.spec.members) {
     by_id[member.id] = &member;
-    by_address[member.address] = &member;
+    by_address[canonical_address(member.address)] = &member;
   }
   for (std::size_t i = 0; i < resize.members.size(); ++i) {
     const Member& member = resize.members[i];
@@ -351,7 +353,7 @@ Found check_resize(const Topology& topology) {
                             "resize runs; give the new server a new id",
                             shown(member.id), shown(same->second->address), shown(member.address))};
     }
-    const auto other = by_address.find(member.address);
+    const auto other = by_address.find(canonical_address(member.address));
     if (other != by_address.end() && other->second->id != member.id) {
       return Problem{path, fmt::format("{} is the address of {} before the resize: a server keeps its id",
                                        shown(member.address), shown(other->second->id))};

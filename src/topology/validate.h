@@ -55,5 +55,8 @@ struct Problem {
 
 // "" when `address` is host:port, [v6]:port or unix:/path; else what is wrong with it.
 [[nodiscard]] std::string check_address(const std::string& address);
+// One spelling of it, for comparisons: small letters, an IPv6 address at its shortest, a port without leading
+// zeros. Whether two names lead to one server nobody can tell from here. REQUIRES: check_address() is "".
+[[nodiscard]] std::string canonical_address(std::string_view address);
 
 }  // namespace ringshift::topology

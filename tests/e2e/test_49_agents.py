@@ -120,6 +120,7 @@ def test_a_wrong_target_is_never_ready(agents):
     for bad in (["--address", "h:1", "--id", "a/b"], ["--id", "a", "--address", "h"],
                 ["--id", "a", "--address", "h:1", "--label", "x"],
                 ["--id", "a", "--address", "h:1", "--label", "city=Zürich"],
+                ["--id", "a", "--address", "h:1", "--label", "odd=\udcff"],
                 ["--id", "a", "--address", "h:1", "--label", "x" * 257 + "=y"],
                 ["--id", "a", "--address", "h:1", "--label", "x=1", "--label", "x=2"],
                 ["--id", "a", "--address", "h:1", "--probe-address", "nonsense"],
@@ -230,6 +231,19 @@ def test_an_operators_drain_survives_restarts(agents):
     agents.wait_state("cache-1", "draining")
     agents.kv("drained/cache-1", verb="deleterange")
     agents.wait_state("cache-1", "ready")
+
+
+def test_a_drain_ends_where_the_agent_may_not_list_clients(agents):
+    member = agents.cluster.members[0]
+    member.client.execute_command("ACL", "SETUSER", "default", "-client|list")
+    agent = agents.start(member, drain_ms=20000)
+    agents.wait_state("cache-1", "ready")
+    member.hang_up()
+    agent.expected_dead = True
+    began = time.monotonic()
+    agent.send(signal.SIGTERM)
+    assert agent.popen.wait(30) == 0
+    assert time.monotonic() - began < 10 and "nobody uses cache-1" in agent.errors(), agent.errors()
 
 
 def test_a_drain_waits_for_a_server_that_does_not_answer_and_not_for_one_that_is_gone(agents):

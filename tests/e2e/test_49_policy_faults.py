@@ -82,6 +82,26 @@ def test_a_refused_candidate_does_not_stand_in_the_way(listed):
     assert "alias" not in members(listed)
 
 
+def test_an_instance_that_serves_another_cluster_is_not_taken(listed, make_cluster):
+    written = listed.add_proxy() and listed.fill(300)
+    for member in listed.members:
+        member.hang_up()
+    other = make_cluster(members=1, proxies=1, name="bee")
+    other.registry_url = listed.registry_url
+    spec = other.directory / "spec.yaml"
+    spec.write_text(json.dumps({**other.spec_document(discovery={"source": listed.listed.source, **QUICK}), "members": [
+        {"id": "bee-1", "address": other.members[0].address}]}))
+    other.start_controller()
+    other.apply(spec)
+    other.add_proxy()
+    other.members[0].hang_up()
+    wait_until(lambda: f"refused: {other.cli('member', 'candidates').stdout}",
+               lambda: "a router of another cluster" in other.cli("member", "candidates").stdout, 60, 0.3)
+    time.sleep(3)
+    assert members(other) == ["bee-1"]
+    listed.assert_filled(written)
+
+
 def test_without_data_the_spec_is_what_changes(make_cluster):
     cluster = make_cluster(members=2, proxies=1)
     cluster.listed = Listed(cluster)
@@ -106,6 +126,15 @@ def test_a_policy_is_for_the_cluster_that_is_meant(listed):
     wrong = listed.directory / "wrong.yaml"
     wrong.write_text(listed.spec.read_text().replace('"cluster": "cache"', '"cluster": "orders"'))
     assert "the spec is for cluster 'orders', but --cluster says 'cache'" in policy(wrong)
+    # A source that cannot be is no policy, and the one in force stays.
+    for source, why in (({"kind": "file"}, "discovery.source.path: is missing"),
+                        ({"kind": "dns", "name": "x.test"}, "discovery.source.port: is missing"),
+                        ({"kind": "consul", "service": "x", "url": "http://u:pa55@h:1"}, "discovery.source.url")):
+        bad = listed.write_spec(discovery={"source": source})
+        assert why in policy(bad) and "pa55" not in policy(bad)
+        assert why in run("topology", "validate", bad, check=FAILED).stderr
+        assert why in listed.apply(bad, check=FAILED).stderr
+    assert "instances.json" in listed.cli("member", "policy", check=0).stdout
     for words in ((), ("none",)):
         assert "has no cluster 'cahce'" in policy(*words, cluster="cahce")
     assert "taken away" in listed.cli("member", "policy", "none", check=0).stdout

@@ -27,7 +27,7 @@ def beside(make_cluster):
 
     def start(*options):
         agent = Process("agent", [RINGSHIFT, "agent", "--registry", "none", "--cluster", "cache", "--id", "cache-1",
-                                  "--address", member.address, "--label", "rack=r7", "--label", "a.b=c", "--label", "odd=\udcff", *QUICK,
+                                  "--address", member.address, "--label", "rack=r7", "--label", "a.b=c", *QUICK,
                                   *options], cluster.directory)
         cluster.others.append(agent)
         return agent.start()

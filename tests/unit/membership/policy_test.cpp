@@ -134,12 +134,14 @@ TEST(Policy, WhoDoesNotFitIsShownWithTheReason) {
   day.discovery.match = {.ids = {"cache-*"}, .addresses = {"10.0.0.0/24"}, .name_space = ""};
   day.spec.retired = {"cache-9"};
   Instance foreign = Day::instance(3), far = Day::instance(4), memcached = Day::instance(5),
-           retired = Day::instance(9), same = Day::instance(6), odd = Day::instance(7);
+           retired = Day::instance(9), same = Day::instance(6), odd = Day::instance(7),
+           spelt = Day::instance(8);
   foreign.id = "intruder";
   far.address = "10.0.1.4:6379";
   memcached.protocol = "memcached";
   same.address = Day::member(1).address;
   odd.id = "cache-7/../spec";
+  spelt.address = "10.0.0.1:06379";
   struct Case {
     Instance instance;
     std::string why, code;
@@ -149,6 +151,7 @@ TEST(Policy, WhoDoesNotFitIsShownWithTheReason) {
                                             {memcached, "speaks memcached", "protocol"},
                                             {retired, "retired", "retired"},
                                             {same, "has its address", "address_taken"},
+                                            {spelt, "has its address", "address_taken"},
                                             {odd, "no name", "id_invalid"}}) {
     Day one = day;
     one.instances.push_back(instance);

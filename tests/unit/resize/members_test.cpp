@@ -109,6 +109,23 @@ TEST(Members, CheckRefusesClientsThatAreNotOurs) {
   EXPECT_TRUE(members.check(member, true));
 }
 
+TEST(Members, CheckRefusesAJoinerThatRoutersOfAnotherClusterUse) {
+  RedisProcess redis;
+  Members members("rs:controller-1");
+  const auto member = member_of(redis, "cache-5");
+  const std::set<std::string> routers = {"rs:router-1"};
+  const auto ours = named(redis, "rs:router-1"), observer = named(redis, "rs:observer");
+  ASSERT_TRUE(alive(*ours));
+  EXPECT_TRUE(members.check(member, false, &routers));
+  const auto theirs = named(redis, "rs:router-2");
+  ASSERT_TRUE(alive(*theirs));
+  const Status refused = members.check(member, false, &routers);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.contains("rs:router-2")) << refused.error().message;
+  EXPECT_TRUE(members.check(member, false)) << "it is a member already";
+  EXPECT_TRUE(members.check(member, true, &routers));
+}
+
 TEST(Members, CheckRefusesOtherDatabases) {
   RedisProcess redis;
   Members members("rs:controller-1");

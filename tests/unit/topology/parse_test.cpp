@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ringshift/topology.h"
+#include "topology/validate.h"
 
 namespace ringshift::topology {
 namespace {
@@ -86,6 +87,18 @@ TEST(ParseSpec, CanonicalJsonIsASpecToo) {
   EXPECT_EQ(to_json(*again), to_json(*spec));
 }
 
+TEST(Address, HasOneSpelling) {
+  const struct {
+    std::string_view address, canonical;
+  } cases[] = {{"10.0.0.1:6379", "10.0.0.1:6379"},
+               {"10.0.0.1:06379", "10.0.0.1:6379"},
+               {"Cache-1.Example.COM.:6379", "cache-1.example.com:6379"},
+               {"[0:0:0:0:0:0:0:1]:6379", "[::1]:6379"},
+               {"[FD00::A]:1", "[fd00::a]:1"},
+               {"unix:/run/Redis.sock", "unix:/run/Redis.sock"}};
+  for (const auto& one : cases) EXPECT_EQ(canonical_address(one.address), one.canonical);
+}
+
 // The spec above with `from` replaced by `to`, and what the error must contain.
 struct Wrong {
   std::string_view from, to, message;
@@ -94,6 +107,9 @@ constexpr Wrong kWrong[] = {
     {"id: cache-2", "id: cache-1", "s.yaml:7: members[1].id: 'cache-1' is the id of members[0] already"},
     {"10.0.0.2:6379", "10.0.0.1:6379",
      "s.yaml:7: members[1].address: '10.0.0.1:6379' is the address of 'cache-1'"},
+    {"10.0.0.2:6379", "10.0.0.1:06379",
+     "s.yaml:7: members[1].address: '10.0.0.1:06379' is the address of 'cache-1'"},
+    {"10.0.0.2:6379", "'[::::]:6379'", "has no IPv6 address between [ and ]"},
     {"weight: 2.0", "weight: -2", "s.yaml:7: members[1].weight: -2 "},
     {"weight: 2.0", "weight: 0", "give a number above 0"},
     {"weight: 2.0", "weight: 1e9", "at most 10000"},
@@ -272,17 +288,34 @@ TEST(ParseTopology, RefusesWhatRoutersCannotObey) {
   using Change = void (*)(Topology&);
   const std::pair<Change, std::string_view> wrong[] = {
       {[](Topology& t) { t.resize->lost = {"cache-9"}; }, "resize.lost[0]"},
-      {[](Topology& t) { t.resize->lost = {"cache-5", "cache-1"}; }, "resize.lost[1]"},
-      {[](Topology& t) { t.resize->lost = {"cache-1", "cache-1"}; }, "resize.lost[1]"},
+      {[](Topology& t) {
+         t.resize->lost = {"cache-5", "cache-1"};
+       },
+       "resize.lost[1]"},
+      {[](Topology& t) {
+         t.resize->lost = {"cache-1", "cache-1"};
+       },
+       "resize.lost[1]"},
       {[](Topology& t) { t.resize->members[0].address = "h:1"; },
        "a member keeps its address while a resize runs"},
       {[](Topology& t) { t.resize->members[4].address = "10.0.0.1:6379"; },
        "is the address of 'cache-1' (resize.members[0]) already"},
-      {[](Topology& t) { t.resize->members = {{"new", "10.0.0.1:6379", 1, "", "", ""}}; },
+      {[](Topology& t) {
+         t.resize->members = {{"new", "10.0.0.1:6379", 1, "", "", ""}};
+       },
        "before the resize: a server keeps its id"},
-      {[](Topology& t) { t.resize->active = {{9, 20}}; }, "a slice is in done too"},
-      {[](Topology& t) { t.resize->done = {{0, 10}, {10, 12}}; }, "do not touch"},
-      {[](Topology& t) { t.resize->done = {{0, 1025}}; }, "whole number from 0 to 1024"},
+      {[](Topology& t) {
+         t.resize->active = {{9, 20}};
+       },
+       "a slice is in done too"},
+      {[](Topology& t) {
+         t.resize->done = {{0, 10}, {10, 12}};
+       },
+       "do not touch"},
+      {[](Topology& t) {
+         t.resize->done = {{0, 1025}};
+       },
+       "whole number from 0 to 1024"},
       {[](Topology& t) { t.resize->members[4].id = "cache-0"; },
        "resize.members[4].id: 'cache-0' is retired"},
       {[](Topology& t) { t.resize->members.clear(); }, "resize.members: the list is empty"},
