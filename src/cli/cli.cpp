@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
 #include "cli/agent.h"
@@ -15,6 +16,8 @@ void report(std::string_view message) {
 }
 
 int run(int argc, char** argv) {
+  // A file that may not grow any more (ulimit -f) is an error of the write, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{"Grow, shrink and repair a sharded Redis cache while it serves."};
   app.name("ringshift");
   app.set_version_flag("--version", RINGSHIFT_VERSION);

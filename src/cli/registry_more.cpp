@@ -79,6 +79,9 @@ struct Temporary {
 };
 
 void backup(const BackupFlags& flags) {
+  if (const Status place = store::check_place(flags.to); !place) {
+    end_command(kFailed, "--to " + place.error().message);
+  }
   Temporary file{flags.to + ".part"};
   ::unlink(file.path.c_str());
   file.fd = ::open(file.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -109,6 +112,7 @@ void backup(const BackupFlags& flags) {
     end_command(kFailed, fmt::format("--to {}: {}", flags.to, std::strerror(errno)));
   }
   file.kept = true;
+  if (const Status synced = store::sync_name(flags.to); !synced) end_command(kFailed, synced.error().message);
   if (flags.json) {
     fmt::print("{}\n", Json({{"file", flags.to}, {"bytes", bytes}}).dump());
   } else {
@@ -160,7 +164,9 @@ void add_registry_more(CLI::App& registry) {
   auto of_backup = std::make_shared<BackupFlags>();
   command = registry.add_subcommand("backup", "Copy the embedded registry's database while it runs");
   of_backup->registry.add_connection_to(*command);
-  command->add_option("--to", of_backup->to, "Where to, replaced when it is whole; mode 0600")
+  command
+      ->add_option("--to", of_backup->to,
+                   "Where to; an earlier backup there is replaced by a whole one. Mode 0600")
       ->required()
       ->type_name("FILE");
   command->add_flag("--json", of_backup->json, "One JSON object: file, bytes");

@@ -279,7 +279,7 @@ void Server::Impl::backup(const http::Request&, http::Exchange& exchange, const 
     return refuse(exchange, kBackupVerb,
                   error_answer(429, 8, "two backups are under way: wait for one to end"));
   }
-  const std::string copy = options.database + ".backup";
+  const std::string copy = options.database + std::string(kBackupCopy);
   const Status made = store->backup(copy);
   const int fd = made ? ::open(copy.c_str(), O_RDONLY | O_CLOEXEC) : -1;
   ::unlink(copy.c_str());

@@ -1,6 +1,7 @@
 #include "registry/server.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "registry/server_impl.h"
@@ -244,6 +245,9 @@ Status Server::Impl::open_state() {
   auto opened = store::Store::open({options.database, options.retain_revisions, nullptr});
   if (!opened) return std::unexpected(opened.error());
   store = *std::move(opened);
+  // A copy that was cut off, with the process that made it.
+  for (const char* suffix : {"", "-wal", "-journal"})
+    ::unlink((options.database + std::string(kBackupCopy) + suffix).c_str());
   limit.emplace(options.requests_per_second);
   if (options.auth) {
     if (const Status ready = open_book(); !ready) return ready;

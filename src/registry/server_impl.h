@@ -24,7 +24,8 @@ namespace ringshift::registry {
 
 inline constexpr char kJson[] = "application/json";
 inline constexpr char kText[] = "text/plain; charset=utf-8";
-inline constexpr char kEtcdVersion[] = "3.4.0";  // The API level that we speak.
+inline constexpr std::string_view kBackupCopy = ".backup";  // Beside the database, while one is made.
+inline constexpr char kEtcdVersion[] = "3.4.0";             // The API level that we speak.
 
 // Of /metrics. The routes name them by their place.
 inline constexpr std::array<std::string_view, 19> kVerbs = {

@@ -1,0 +1,85 @@
+"""The embedded registry when things go wrong around it: a file that may not grow, a backup that is asked for at the wrong
+place, no descriptor left, an answer that cannot be kept."""
+import base64
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+
+from harness.cluster import FAILED, RINGSHIFT, run, run_json
+from harness.process import Process
+
+
+class Registry:
+    def __init__(self, directory, *options, limits=()):
+        self.data = directory / "registry.db"
+        self.process = Process("registry", [*limits, RINGSHIFT, "registry", "--listen", "127.0.0.1:0", "--data", self.data,
+                                            *options], directory)
+        self.process.start()
+        self.host, self.port = self.process.wait_ready()
+        self.url = f"http://{self.host}:{self.port}"
+        self.admin = directory / "registry.db.admin-token"
+
+    def run(self, *arguments, check=0):
+        environment = {"RINGSHIFT_REGISTRY": self.url}
+        if self.admin.exists():
+            environment["RINGSHIFT_REGISTRY_AUTH_FILE"] = str(self.admin)
+        return run(*arguments, env=environment, check=check)
+
+    def ask(self, path, body, secret=None):
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def put(self, key, value):
+        return self.ask("/v3/kv/put", {"key": coded(key), "value": coded(value)})
+
+
+def coded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.fixture
+def start(tmp_path):
+    made = []
+
+    def begin(*options, limits=()):
+        made.append(Registry(tmp_path, *options, limits=limits))
+        return made[-1]
+    yield begin
+    for registry in made:
+        registry.process.end()
+
+
+def test_a_backup_replaces_nothing_but_a_backup(start, tmp_path):
+    registry = start()
+    assert registry.put("/a", "1")[0] == 200
+    for place in (registry.data, tmp_path, "/dev/null"):
+        done = registry.run("registry", "backup", "--to", place, check=FAILED)
+        assert "is there already" in done.stderr and str(place) in done.stderr, done.stderr
+    backup = tmp_path / "backup.db"
+    for _ in range(2):  # The second replaces the first.
+        registry.run("registry", "backup", "--to", backup)
+    # Nor is one made of the file of a registry that runs: its last writes are not in it.
+    done = run("registry", "restore", registry.data, "--data", tmp_path / "other.db", check=FAILED)
+    assert "in use" in done.stderr and "registry backup" in done.stderr, done.stderr
+    assert not (tmp_path / "other.db").exists()
+    registry.process.kill()
+    restored = run_json("registry", "restore", registry.data, "--data", tmp_path / "other.db")
+    assert restored["revision"] == 2, "what a killed one had acknowledged is there"
+
+
+def test_a_file_that_may_not_grow_ends_no_registry(start):
+    registry = start(limits=["prlimit", "--fsize=300000"])
+    answers = [registry.put(f"/{i}", "x" * 60_000) for i in range(8)]
+    assert answers[0][0] == 200 and answers[-1][0] >= 400, answers
+    assert "ulimit -f" in answers[-1][1]["error"], answers[-1]
+    status, found = registry.ask("/v3/kv/range", {"key": coded("/"), "range_end": coded("0"), "count_only": True})
+    assert status == 200 and int(found["count"]) == sum(status == 200 for status, _ in answers), found
+    registry.process.expected_dead = True
+    assert registry.process.end() == 0
