@@ -1,6 +1,7 @@
 #include "registry/server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -16,6 +17,15 @@ constexpr std::chrono::seconds kAccessTick{1};   // Streams whose token has ende
 constexpr std::chrono::seconds kProgressInterval{60};
 constexpr std::int64_t kDaySeconds = 86'400;
 constexpr std::size_t kUncounted = kVerbs.size();
+
+// Each watch and each client has a connection: as many as the hard limit lets us have.
+void raise_open_files() {
+  constexpr rlim_t kWanted = 2 * kWatchesMax;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  limit.rlim_cur = std::min(kWanted, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 // The host part of a Host header.
 std::string host_of(std::string header) {
@@ -213,6 +223,7 @@ Status Server::Impl::open() {
     tls = *std::move(context);
   }
   if (const Status ready = open_state(); !ready) return ready;
+  raise_open_files();
   http::ServerOptions http_options;
   http_options.host = options.listen_host;
   http_options.port = options.port;

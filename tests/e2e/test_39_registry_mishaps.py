@@ -2,13 +2,17 @@
 place, no descriptor left, an answer that cannot be kept."""
 import base64
 import json
+import os
+import socket
+import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 from harness.cluster import FAILED, RINGSHIFT, run, run_json
-from harness.process import Process
+from harness.process import Process, wait_until
 
 
 class Registry:
@@ -83,3 +87,22 @@ def test_a_file_that_may_not_grow_ends_no_registry(start):
     assert status == 200 and int(found["count"]) == sum(status == 200 for status, _ in answers), found
     registry.process.expected_dead = True
     assert registry.process.end() == 0
+
+
+def test_no_descriptor_left(start):
+    """Whoever takes them all keeps out who comes later, no more: no thread spins, no line a try, and it passes."""
+    registry = start(limits=["prlimit", "--nofile=64:64"])
+    held = [socket.create_connection((registry.host, registry.port), timeout=10) for _ in range(150)]
+    before = cpu_seconds(registry.process.pid)
+    time.sleep(1.5)
+    assert cpu_seconds(registry.process.pid) - before < 0.75
+    assert len(registry.process.errors().splitlines()) < 5, registry.process.errors()[:500]
+    assert "ulimit -n" in registry.process.errors()
+    for connection in held:
+        connection.close()
+    wait_until("it answers again", lambda: registry.put("/a", "1")[0] == 200, 20)
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
