@@ -231,7 +231,12 @@ Status Server::Impl::open() {
   auto listening = http::Server::start(
       http_options,
       [this](const http::Request& request, http::Exchange& exchange) { handle(request, exchange); });
-  if (!listening) return std::unexpected(listening.error());
+  if (!listening) {
+    Error error = listening.error();
+    if (!admin_token_file.empty())
+      error.message += fmt::format(" (a new admin's token is in {} all the same)", admin_token_file);
+    return std::unexpected(std::move(error));
+  }
   http = *std::move(listening);
   http->every(kTick, [this] { tick(); });
   http->every(kProgressInterval, [this] {

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import socket
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import FAILED, RINGSHIFT, run, run_json
+from harness.cluster import BAD_USAGE, FAILED, RINGSHIFT, run, run_json
 from harness.process import Process, wait_until
 
 
@@ -106,3 +107,38 @@ def test_no_descriptor_left(start):
 def cpu_seconds(pid):
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_an_answer_that_cannot_be_kept_is_not_asked_for(start, tmp_path):
+    """Else the old secret would have ended and nobody would know the new one; of the last admin, say."""
+    registry = start("--auth")
+    secret = registry.admin.read_text()
+    for place, words in ((tmp_path / "none" / "x.token", "No such file or directory"), (registry.admin, "--force"),
+                         ("/dev/null", "--force")):
+        done = registry.run("token", "rotate", "admin", "--out", place, check=FAILED)
+        assert words in done.stderr and str(place) in done.stderr, done.stderr
+    done = registry.run("token", "rotate", "admin", "--out", "/dev/null", "--force", check=FAILED)
+    assert "is no file" in done.stderr, done.stderr
+    registry.run("token", "list")
+    # Nor are names that no JSON can hold an error of the JSON library's.
+    for arguments in (("a\udcff", "--role", "read"), ("a", "--role", "register-own", "--ids", "\udcff,b")):
+        done = registry.run("token", "create", *arguments, check=BAD_USAGE)
+        assert "xff" in done.stderr and "json" not in done.stderr, done.stderr
+    registry.run("token", "rotate", "admin", "--out", registry.admin, "--force")
+    assert registry.admin.read_text() != secret and oct(registry.admin.stat().st_mode)[-3:] == "600"
+    registry.run("token", "list")
+    assert not list(tmp_path.glob("*.new"))
+    # What a full disk does not take is not done.
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([RINGSHIFT, "token", "list", "--json"], stdout=full, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "RINGSHIFT_REGISTRY": registry.url,
+                                   "RINGSHIFT_REGISTRY_AUTH_FILE": str(registry.admin)})
+    assert done.returncode == FAILED and "No space left" in done.stderr, done
+
+
+def test_a_start_that_fails_says_where_the_token_is(start, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("registry", "--auth", "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data", tmp_path / "registry.db",
+                   check=FAILED)
+    assert "in use" in done.stderr and str(tmp_path / "registry.db.admin-token") in done.stderr, done.stderr
+    start("--auth").run("token", "list")
