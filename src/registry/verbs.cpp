@@ -188,6 +188,7 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
     const ErrorAnswer error = error_answer(500, 2, commands.error().message);
     return exchange.reply(error.status, kJson, error.body);
   }
+  const std::size_t more = std::max<std::size_t>(commands->size(), 1);
   if (caller.who != nullptr) {
     for (const WatchCommand& command : *commands) {
       const auto* wanted = std::get_if<WatchCreate>(&command);
@@ -197,7 +198,7 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
       audit_denied(caller, request.path, allowed.error().message);
       return refuse(exchange, kWatchVerb, to_answer(allowed.error()));
     }
-    if (hub->size_of(caller.who->name) + commands->size() > options.watches_per_token) {
+    if (hub->size_of(caller.who->name) + more > options.watches_per_token) {
       denied[2].fetch_add(1, std::memory_order_relaxed);
       return refuse(exchange, kWatchVerb,
                     error_answer(429, 8,
@@ -205,7 +206,7 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
                                              caller.who->name, options.watches_per_token)));
     }
   }
-  if (hub->size() + commands->size() > kWatchesMax) {
+  if (std::max(hub->size(), hub->streams()) + more > kWatchesMax) {
     return refuse(
         exchange, kWatchVerb,
         error_answer(429, 8,

@@ -142,3 +142,39 @@ def test_a_start_that_fails_says_where_the_token_is(start, tmp_path):
                    check=FAILED)
     assert "in use" in done.stderr and str(tmp_path / "registry.db.admin-token") in done.stderr, done.stderr
     start("--auth").run("token", "list")
+
+
+def test_watchers_that_do_not_read_take_no_more_than_their_part(start, tmp_path):
+    registry = start("--auth", "--token-watches", "150")
+    admin = registry.admin.read_text().strip().removeprefix("token:")
+    for i in range(8):
+        key = coded(f"/ringshift/default/c/{i}")
+        assert registry.ask("/v3/kv/put", {"key": key, "value": coded("x" * 1_000_000)}, admin)[0] == 200
+    reader = registry.ask("/ringshift/v1/token/create", {"name": "reader", "role": "read"}, admin)[1]["token"]
+
+    def stalled(body):
+        one = socket.create_connection((registry.host, registry.port), timeout=10)
+        one.sendall((f"POST /v3/watch HTTP/1.1\r\nAuthorization: Bearer {reader}\r\nContent-Length: {len(body)}\r\n\r\n"
+                     + body).encode())
+        return one
+    everything = json.dumps({"create_request": {"key": coded("/ringshift/default/"), "start_revision": 1,
+                                                "range_end": coded("/ringshift/default0")}})
+    streams = [stalled(everything) for _ in range(150)]
+    status, _ = registry.ask("/v3/kv/range", {"key": coded("/ringshift/default/c/0"), "keys_only": True}, admin)
+    assert status == 200
+    time.sleep(1)
+    resident = int(next(line for line in Path(f"/proc/{registry.process.pid}/status").read_text().splitlines()
+                        if line.startswith("VmRSS")).split()[1]) // 1024
+    assert resident < 350, f"{resident} MiB: 4 MiB a stream would be more than 600"
+    for stream in streams:
+        stream.close()
+
+    # A stream without a watch has a connection as others have.
+    def taken():
+        with stalled("") as one:
+            return one.recv(12) == b"HTTP/1.1 200"
+    wait_until("they are gone", taken, 20)
+    streams = [stalled("{}") for _ in range(160)]
+    wait_until("no more are taken", lambda: not taken(), 20)
+    for stream in streams:
+        stream.close()
