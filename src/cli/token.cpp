@@ -216,6 +216,7 @@ void add_token(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember({"read", "register-own", "operate", "admin"}));
   command->add_option("--namespace", made->name_space, "Namespace of its clusters; an admin has all")
+      ->check(check_name_flag)
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
   command

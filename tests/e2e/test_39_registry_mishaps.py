@@ -178,3 +178,32 @@ def test_watchers_that_do_not_read_take_no_more_than_their_part(start, tmp_path)
     wait_until("no more are taken", lambda: not taken(), 20)
     for stream in streams:
         stream.close()
+
+
+def test_errors_name_the_flag_that_mends_them(start, tmp_path):
+    registry = start("--auth")
+    for flag in ("--cluster", "--namespace"):  # They are parts of keys.
+        for name in ("a/instances", "", "x\ny"):
+            done = registry.run("topology", "get", "--cluster", "c", flag, name, check=BAD_USAGE) \
+                if flag == "--namespace" else registry.run("topology", "get", flag, name, check=BAD_USAGE)
+            assert flag in done.stderr, done.stderr
+    elsewhere = ("--to", "http://127.0.0.1:1", "--cluster", "c")
+    done = run("registry", "copy", "--from", registry.url, *elsewhere, check=FAILED)
+    assert "--from-auth-file" in done.stderr and "--registry-" not in done.stderr, done.stderr
+    done = run("registry", "copy", "--from", registry.url, *elsewhere, "--from-auth-file", tmp_path / "none", check=FAILED)
+    assert f"--from-auth-file {tmp_path / 'none'}" in done.stderr, done.stderr
+    done = run("token", "list", "--registry", registry.url, "--registry-auth-file", "/dev/zero", check=FAILED, timeout=10)
+    assert "more than 4096 bytes" in done.stderr, done.stderr
+    done = run("registry", "--listen", "127.0.0.1:0", "--data", tmp_path / "other.db", "--tls-cert", tmp_path / "none",
+               "--tls-key", tmp_path / "none", check=FAILED)
+    assert "No such file" in done.stderr, done.stderr
+
+
+def test_a_copy_that_was_cut_off_is_no_controller(start, tmp_path):
+    registry = start()
+    keys = {"spec": "{}", "topology": json.dumps({"spec": {"cluster": "c", "placement": {"algorithm": "ring"}, "members": [
+        {"id": "a", "address": "127.0.0.1:1"}]}}), "controller": "registry-copy-1-1"}
+    for name, value in keys.items():
+        assert registry.put(f"/ringshift/default/c/{name}", value)[0] == 200
+    done = run("registry", "copy", "--from", registry.url, "--to", "http://127.0.0.1:1", "--cluster", "c", check=FAILED)
+    assert "another copy" in done.stderr and "20 s" in done.stderr, done.stderr
