@@ -98,7 +98,13 @@ void create(const TokenFlags& flags) {
   if (!flags.ids.empty()) request["ids"] = flags.ids;
   if (!flags.addresses.empty()) request["addresses"] = flags.addresses;
   if (!flags.expires.empty()) {
-    request["expires_in_seconds"] = or_end(parse_span(flags.expires, "--expires"), kBadUsage);
+    const std::int64_t life = or_end(parse_span(flags.expires, "--expires"), kBadUsage);
+    if (life == 0)  // Which is the registry's word for never.
+      end_command(kBadUsage,
+                  fmt::format("--expires {}: a token lives for a second at least; without --expires it "
+                              "does not end",
+                              flags.expires));
+    request["expires_in_seconds"] = life;
   }
   if (flags.certificate) {
     request["certificate"] = true;

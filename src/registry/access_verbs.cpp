@@ -225,6 +225,8 @@ std::string Server::Impl::token_revoke(const std::string& body, const Caller& ca
         if (book == nullptr) return not_enabled();
         const Status done = book->revoke(wanted.name, change_by(caller));
         if (!done) return std::unexpected(done.error());
+        // Now, and not when it is looked at again: there may be another of this name by then.
+        hub->end_unless([this](const WatchHub::Owner& owner) { return may_go_on(owner); });
         return dump_json({{"name", wanted.name}});
       });
 }

@@ -115,6 +115,19 @@ Status copy_database(const std::string& from, const std::string& to) {
   return copy_file(from + "-wal", to + "-wal", false);
 }
 
+// Root restores what another user's registry is to open: the owner is that of what is there, or of the
+// directory.
+void give_to_owner(const std::string& file, const std::string& to) {
+  struct stat about{};
+  if (geteuid() != 0) return;
+  if (stat(to.c_str(), &about) != 0 && stat(directory_of(to).c_str(), &about) != 0) return;
+  // By descriptor: whoever has the directory could put a name of something else there.
+  const Descriptor made(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat ours{};
+  if (made.fd < 0 || fstat(made.fd, &ours) != 0 || !S_ISREG(ours.st_mode) || ours.st_nlink != 1) return;
+  [[maybe_unused]] const int given = fchown(made.fd, about.st_uid, about.st_gid);
+}
+
 // What is at `path` goes to a name of its own, too: it is there under both until the new one takes its place.
 // Nothing is removed: whoever restored the wrong file goes back.
 Result<std::string> move_aside(const std::string& path) {
@@ -206,6 +219,7 @@ Result<Restored> restore(const std::string& from, const std::string& to, bool fo
     restored.cluster_id = *epoch;
     restored.revision = (*store)->revision();
   }
+  give_to_owner(temporary, to);
   Status placed = sync_path(temporary);
   if (placed && exists) {
     Result<std::string> aside = move_aside(to);

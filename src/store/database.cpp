@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -20,7 +21,9 @@ constexpr int kBusyTimeoutMs = 1000;  // A predecessor that is just ending gets 
 
 // What went wrong and what to do, by SQLite's code.
 Error describe(sqlite3* db, int code, const std::string& path) {
-  const std::string detail = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  std::string detail = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  const int system = db != nullptr && (code & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
+  if (system != 0) detail += std::string(": ") + std::strerror(system);
   switch (code & 0xff) {
     case SQLITE_FULL:
       return {ErrorKind::overloaded,
@@ -44,11 +47,12 @@ Error describe(sqlite3* db, int code, const std::string& path) {
                   "and on its directory",
                   path, detail)};
     case SQLITE_CANTOPEN:
-      return {ErrorKind::denied,
-              fmt::format(
-                  "registry database {} cannot be opened ({}): the directory must exist and be writable by "
-                  "this user; create it, or name another file with --data",
-                  path, detail)};
+      return {
+          ErrorKind::denied,
+          fmt::format(
+              "registry database {} cannot be opened ({}): the directory must exist, and this user must be "
+              "able to write it and the file; mend that, or name another file with --data",
+              path, detail)};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorKind::internal,

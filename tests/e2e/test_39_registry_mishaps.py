@@ -207,3 +207,20 @@ def test_a_copy_that_was_cut_off_is_no_controller(start, tmp_path):
         assert registry.put(f"/ringshift/default/c/{name}", value)[0] == 200
     done = run("registry", "copy", "--from", registry.url, "--to", "http://127.0.0.1:1", "--cluster", "c", check=FAILED)
     assert "another copy" in done.stderr and "20 s" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_what_root_restores_is_the_registrys_user_s(start, tmp_path):
+    registry, home = start(), tmp_path / "home"
+    registry.run("registry", "backup", "--to", tmp_path / "backup.db")
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    for options in ((), ("--force",)):
+        run("registry", "restore", tmp_path / "backup.db", "--data", home / "registry.db", *options, check=0)
+        assert (home / "registry.db").stat().st_uid == 65534
+        assert (home / "registry.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_time_to_live_is_not_for_ever(start):
+    done = start("--auth").run("token", "create", "brief", "--role", "read", "--expires", "0s", check=BAD_USAGE)
+    assert "--expires 0s" in done.stderr, done.stderr
