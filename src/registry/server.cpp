@@ -16,6 +16,9 @@ constexpr std::chrono::milliseconds kTick{100};  // Leases, closed streams.
 constexpr std::chrono::seconds kAccessTick{1};   // Streams whose token has ended.
 constexpr std::chrono::seconds kProgressInterval{60};
 constexpr std::int64_t kDaySeconds = 86'400;
+// kRequestBytesMax in base64, and the words around it. Held for anybody who sends it, before he is asked who
+// he is.
+constexpr std::size_t kBodyBytesMax = 4U << 20;
 constexpr std::size_t kUncounted = kVerbs.size();
 
 // Each watch and each client has a connection: as many as the hard limit lets us have.
@@ -228,6 +231,7 @@ Status Server::Impl::open() {
   http_options.host = options.listen_host;
   http_options.port = options.port;
   http_options.tls = tls;
+  http_options.body_bytes_max = kBodyBytesMax;
   auto listening = http::Server::start(
       http_options,
       [this](const http::Request& request, http::Exchange& exchange) { handle(request, exchange); });

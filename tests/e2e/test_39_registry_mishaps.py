@@ -224,3 +224,11 @@ def test_what_root_restores_is_the_registrys_user_s(start, tmp_path):
 def test_no_time_to_live_is_not_for_ever(start):
     done = start("--auth").run("token", "create", "brief", "--role", "read", "--expires", "0s", check=BAD_USAGE)
     assert "--expires 0s" in done.stderr, done.stderr
+
+
+def test_a_body_has_a_bound_before_anybody_is_asked_who_he_is(start):
+    registry = start("--auth")
+    for size, answer in ((5_000_000, b"HTTP/1.1 413"), (100, b"HTTP/1.1 401")):
+        with socket.create_connection((registry.host, registry.port), timeout=10) as one:
+            one.sendall(f"POST /v3/kv/put HTTP/1.1\r\nContent-Length: {size}\r\n\r\n".encode() + b"{" + b" " * 98 + b"}")
+            assert one.recv(12) == answer, size
