@@ -44,7 +44,9 @@ void audit(const AuditFlags& flags) {
     if (!answer.is_object()) end_command(kFailed, "the registry's answer is not JSON");
     const Json rows = answer.value("rows", Json::array());
     for (const Json& row : rows) {
-      after = row.value("id", after);
+      const auto id = row.value("id", after);
+      if (id <= after) end_command(kFailed, "the registry's answer has no order: it would never end");
+      after = id;
       if (flags.json) {
         fmt::print("{}\n", row.dump());
         continue;
@@ -107,7 +109,10 @@ void backup(const BackupFlags& flags) {
   if (::fsync(file.fd) != 0)
     end_command(kFailed, fmt::format("--to {}: {}", file.path, std::strerror(errno)));
   // What came is whole when it is a database from end to end.
-  if (const Status whole = store::check_file(file.path); !whole) end_command(kFailed, whole.error().message);
+  if (const Status whole = store::check_file(file.path); !whole) {
+    end_command(kFailed,
+                fmt::format("what came is no whole backup, and is not kept: {}", whole.error().message));
+  }
   if (::rename(file.path.c_str(), flags.to.c_str()) != 0) {
     end_command(kFailed, fmt::format("--to {}: {}", flags.to, std::strerror(errno)));
   }

@@ -69,7 +69,11 @@ std::optional<ReservedFile> place_of(const TokenFlags& flags) {
 
 void hand_out(const TokenFlags& flags, std::optional<ReservedFile> place, Json answer,
               std::string_view what) {
-  const std::string secret = answer.value("token", "");
+  const auto found = answer.find("token");
+  if (found == answer.end() || !found->is_string() || *found == "")
+    end_command(kFailed, fmt::format("the answer of {} has no token in it: is it the embedded registry?",
+                                     flags.registry.registry));
+  const auto secret = found->get<std::string>();
   const auto lost = [&](std::string_view why) {
     end_command(kFailed,
                 fmt::format("{}, but {}: its secret is lost, 'ringshift token rotate {}' makes another", what,

@@ -1,10 +1,12 @@
 """The embedded registry when things go wrong around it: a file that may not grow, a backup that is asked for at the wrong
 place, no descriptor left, an answer that cannot be kept."""
 import base64
+import http.server
 import json
 import os
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -232,3 +234,30 @@ def test_a_body_has_a_bound_before_anybody_is_asked_who_he_is(start):
         with socket.create_connection((registry.host, registry.port), timeout=10) as one:
             one.sendall(f"POST /v3/kv/put HTTP/1.1\r\nContent-Length: {size}\r\n\r\n".encode() + b"{" + b" " * 98 + b"}")
             assert one.recv(12) == answer, size
+
+
+def test_an_answer_of_something_else_is_no_answer(start, tmp_path):
+    """Whatever says 200 with JSON in it: nothing is replaced by what is not there."""
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = b'{"rows":[{"id":0}],"more":true}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    where = ("--registry", f"http://127.0.0.1:{other.server_port}")
+    kept = tmp_path / "kept.token"
+    kept.write_text("token:rs_old\n")
+    for arguments, words in ((("token", "rotate", "a", "--out", kept, "--force"), "no token in it"),
+                             (("registry", "audit"), "no order"),
+                             (("registry", "backup", "--to", tmp_path / "x.db"), "no whole backup")):
+        done = run(*arguments, *where, check=FAILED, timeout=20)
+        assert words in done.stderr, done.stderr
+    assert kept.read_text() == "token:rs_old\n" and not (tmp_path / "x.db").exists()
+    other.shutdown()
