@@ -34,8 +34,11 @@ void WatchHub::send(Client& client, std::int64_t watch_id, std::string_view fiel
   client.owned->backlog += inner.size();
 }
 
+// Half of the owner's is for streams that have read all: some that hang must not hold up the others.
 bool WatchHub::room(const Client& client) {
-  return client.stream->backlog() < kBacklogMax && client.owned->backlog < kBacklogOfOwnerMax;
+  const std::size_t own = client.stream->backlog();
+  return own < kBacklogMax &&
+         client.owned->backlog < (own == 0 ? kBacklogOfOwnerMax : kBacklogOfOwnerMax / 2);
 }
 
 void WatchHub::end_unless(const std::function<bool(const Owner&)>& alive) {
