@@ -189,6 +189,11 @@ def test_errors_name_the_flag_that_mends_them(start, tmp_path):
             done = registry.run("topology", "get", "--cluster", "c", flag, name, check=BAD_USAGE) \
                 if flag == "--namespace" else registry.run("topology", "get", flag, name, check=BAD_USAGE)
             assert flag in done.stderr, done.stderr
+    for url in ("http://127.0.0.1:1/?token=SECRET", "http://me:SECRET%40127.0.0.1:1", "http://me:SECRET@127.0.0.1:1",
+                "zk://me:SECRET@127.0.0.1:1"):
+        for command in (("token", "list"), ("doctor", "--cluster", "c"), ("registry", "backup", "--to", tmp_path / "x")):
+            done = run(*command, "--registry", url, check=None)
+            assert done.returncode and "SECRET" not in done.stdout + done.stderr, done
     elsewhere = ("--to", "http://127.0.0.1:1", "--cluster", "c")
     done = run("registry", "copy", "--from", registry.url, *elsewhere, check=FAILED)
     assert "--from-auth-file" in done.stderr and "--registry-" not in done.stderr, done.stderr
