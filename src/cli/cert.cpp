@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -64,7 +66,8 @@ void say(const CertFlags& flags, const std::string& base, const net::PemPair& pa
 
 void init(const CertFlags& flags) {
   if (::mkdir(flags.directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    end_command(kFailed, fmt::format("--dir {}: it cannot be made", flags.directory));
+    end_command(kFailed,
+                fmt::format("--dir {}: it cannot be made: {}", flags.directory, std::strerror(errno)));
   }
   const std::string base = flags.directory + "/ca";
   const net::PemPair pair = or_end(net::make_authority(flags.name, flags.days));

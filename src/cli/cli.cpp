@@ -1,7 +1,11 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <string>
 
 #include "cli/agent.h"
 #include "cli/check.h"
@@ -14,7 +18,17 @@ void report(std::string_view message) {
   std::fprintf(stderr, "ringshift: %.*s\n", static_cast<int>(message.size()), message.data());
 }
 
-int run(int argc, char** argv) {
+namespace {
+
+// What a full disk did not take was not said.
+int said(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  if (errno == EPIPE || status != kDone) return status;  // Whoever read it has enough.
+  report(std::string("standard output could not be written: ") + std::strerror(errno));
+  return kFailed;
+}
+
+int parse_and_do(int argc, char** argv) {
   CLI::App app{"Grow, shrink and repair a sharded Redis cache while it serves."};
   app.name("ringshift");
   app.set_version_flag("--version", RINGSHIFT_VERSION);
@@ -53,6 +67,14 @@ int run(int argc, char** argv) {
     return kFailed;
   }
   return kDone;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  // A file that may not grow any more (ulimit -f) is an error of the write, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return said(parse_and_do(argc, argv));
 }
 
 }  // namespace ringshift::cli

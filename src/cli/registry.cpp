@@ -114,6 +114,7 @@ void add_access(CLI::App& command, Flags& flags) {
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--token-watches", options.watches_per_token, "Watches of each token")
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--audit-rows", options.audit_rows, "Lines that the audit keeps")

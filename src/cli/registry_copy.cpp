@@ -30,7 +30,8 @@ using coord::KeyValue;
 using coord::Op;
 
 constexpr std::chrono::seconds kLockTtl{20};
-constexpr std::size_t kRemovalsPerWrite = 100;  // etcd takes 128 in a transaction.
+constexpr std::string_view kLockName = "registry-copy-";  // And which one.
+constexpr std::size_t kRemovalsPerWrite = 100;            // etcd takes 128 in a transaction.
 
 struct Flags {
   RegistryFlags from, to;
@@ -38,8 +39,20 @@ struct Flags {
 };
 
 struct Side {
+  std::string flag;  // --from or --to
   const RegistryFlags& flags;
-  std::unique_ptr<coord::Coordinator> coordinator;
+  std::unique_ptr<coord::Coordinator> coordinator{};
+
+  // Ends the command with the flag that this side has for what others call --registry-...
+  template <class T>
+  T end_unless(Result<T> result) const {
+    if (result) return *std::move(result);
+    constexpr std::string_view kCommon = "--registry-";
+    std::string message = std::move(result.error().message);
+    for (std::size_t at = 0; (at = message.find(kCommon, at)) != std::string::npos; at += flag.size())
+      message.replace(at, kCommon.size(), flag + "-");
+    end_command(kFailed, message);
+  }
 };
 
 // The source's controller lock, for as long as this lives.
@@ -47,7 +60,7 @@ class Lock {
  public:
   Lock(coord::Coordinator& source, const ClusterKeys& keys, const RegistryFlags& flags)
       : source_(source),
-        id_(fmt::format("registry-copy-{}-{}", getpid(),
+        id_(fmt::format("{}{}-{}", kLockName, getpid(),
                         std::chrono::system_clock::now().time_since_epoch().count())) {
     lease_ = or_end(source_.grant(kLockTtl));
     const auto taken = source_.transact({{keys.controller(), Compare::Target::create_revision, 0}},
@@ -55,6 +68,13 @@ class Lock {
     if (taken && *taken) return;
     release();
     if (!taken) end_command(kFailed, taken.error().message);
+    const auto holder = source_.get(keys.controller());
+    if (holder && *holder && (*holder)->value.starts_with(kLockName)) {
+      end_command(kFailed,
+                  fmt::format("another copy of cluster '{}' is under way at {}, or was cut off within the "
+                              "last {} s: try again then",
+                              flags.cluster, flags.registry, kLockTtl.count()));
+    }
     end_command(kFailed,
                 fmt::format("a controller of cluster '{}' runs at {}: stop it, then copy, so that nothing "
                             "changes meanwhile",
@@ -83,8 +103,8 @@ std::string names_of(const std::vector<KeyValue>& kvs, const std::string& prefix
 }
 
 void check_source(Side& from, const ClusterKeys& keys, const Flags& flags) {
-  const auto topology = or_end(from.coordinator->get(keys.topology()));
-  const auto spec = or_end(from.coordinator->get(keys.spec()));
+  const auto topology = from.end_unless(from.coordinator->get(keys.topology()));
+  const auto spec = from.end_unless(from.coordinator->get(keys.spec()));
   if (!spec || !topology) {
     end_command(kFailed,
                 fmt::format("the registry at {} has no cluster '{}' in namespace '{}': check --from, "
@@ -92,14 +112,14 @@ void check_source(Side& from, const ClusterKeys& keys, const Flags& flags) {
                             from.flags.registry, from.flags.cluster, from.flags.name_space));
   }
   const auto parsed = or_end(topology::parse_topology(topology->value, keys.topology()));
-  if (parsed.resize || or_end(from.coordinator->get(keys.next())) ||
-      or_end(from.coordinator->get(keys.request()))) {
+  if (parsed.resize || from.end_unless(from.coordinator->get(keys.next())) ||
+      from.end_unless(from.coordinator->get(keys.request()))) {
     end_command(kFailed,
                 fmt::format("a resize of cluster '{}' is under way or asked for: let it finish, or take "
                             "it back with 'ringshift resize rollback', then copy",
                             from.flags.cluster));
   }
-  const coord::Range routers = or_end(from.coordinator->list(keys.routers()));
+  const coord::Range routers = from.end_unless(from.coordinator->list(keys.routers()));
   if (routers.kvs.empty()) return;
   const std::string who = names_of(routers.kvs, keys.routers());
   if (!flags.routers_run) {
@@ -116,7 +136,7 @@ void check_source(Side& from, const ClusterKeys& keys, const Flags& flags) {
 
 // What is at the target's place already; ends the command when it must not be replaced.
 coord::Range check_target(Side& to, const ClusterKeys& keys, const Flags& flags, const std::string& lock) {
-  coord::Range there = or_end(to.coordinator->list(keys.prefix));
+  coord::Range there = to.end_unless(to.coordinator->list(keys.prefix));
   for (const KeyValue& kv : there.kvs) {
     if (kv.key == keys.controller() && kv.value == lock) {
       end_command(kBadUsage,
@@ -145,19 +165,20 @@ coord::Range check_target(Side& to, const ClusterKeys& keys, const Flags& flags,
 
 void put_all(Side& to, Lock& lock, const std::vector<Op>& ops) {
   for (const Op& op : ops) {
-    static_cast<void>(or_end(to.coordinator->put(op.key, op.value)));
+    static_cast<void>(to.end_unless(to.coordinator->put(op.key, op.value)));
     lock.keep();
   }
 }
 
 std::size_t copy(const Flags& flags) {
-  Side from{flags.from, or_end(flags.from.connect())}, to{flags.to, or_end(flags.to.connect())};
+  Side from{"--from", flags.from}, to{"--to", flags.to};
+  for (Side* side : {&from, &to}) side->coordinator = side->end_unless(side->flags.connect());
   const ClusterKeys keys = flags.from.keys();
   check_source(from, keys, flags);
   Lock lock(*from.coordinator, keys, flags.from);
   check_source(from, keys, flags);  // Now that nothing changes any more.
   const coord::Range there = check_target(to, keys, flags, lock.id());
-  const coord::Range state = or_end(from.coordinator->list(keys.prefix));
+  const coord::Range state = from.end_unless(from.coordinator->list(keys.prefix));
 
   std::vector<Op> first, last;
   for (const KeyValue& kv : state.kvs) {
@@ -187,8 +208,8 @@ std::size_t copy(const Flags& flags) {
   for (std::size_t begin = 0; begin < removals.size(); begin += kRemovalsPerWrite) {
     const std::size_t end = std::min(removals.size(), begin + kRemovalsPerWrite);
     static_cast<void>(
-        or_end(to.coordinator->transact({}, {removals.begin() + static_cast<std::ptrdiff_t>(begin),
-                                             removals.begin() + static_cast<std::ptrdiff_t>(end)})));
+        to.end_unless(to.coordinator->transact({}, {removals.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                    removals.begin() + static_cast<std::ptrdiff_t>(end)})));
     lock.keep();
   }
   put_all(to, lock, first);
@@ -198,13 +219,13 @@ std::size_t copy(const Flags& flags) {
     unchanged.push_back(
         {key, Compare::Target::mod_revision, before == there.kvs.end() ? 0 : before->mod_revision});
   }
-  if (!or_end(to.coordinator->transact(unchanged, last))) {
+  if (!to.end_unless(to.coordinator->transact(unchanged, last))) {
     end_command(kFailed,
                 fmt::format("somebody else wrote cluster '{}' at {} meanwhile: look at it, then copy again",
                             flags.to.cluster, flags.to.registry));
   }
   for (const Op& op : last) {
-    const auto kv = or_end(to.coordinator->get(op.key));
+    const auto kv = to.end_unless(to.coordinator->get(op.key));
     // The target's controller may have gone on from there; the spec is nobody's but the operators'.
     if (!kv || (op.key == keys.spec() && kv->value != op.value)) {
       end_command(kFailed,
@@ -224,8 +245,12 @@ void add_registry_copy(CLI::App& registry) {
   auto name_space = std::make_shared<std::string>(coord::kDefaultNamespace);
   command->add_option("--from", flags->from.registry, "URL of the registry that has the cluster")->required();
   command->add_option("--to", flags->to.registry, "URL of the registry that is to have it")->required();
-  command->add_option("--cluster", *cluster, "Name of the cluster")->envname("RINGSHIFT_CLUSTER")->required();
+  command->add_option("--cluster", *cluster, "Name of the cluster")
+      ->check(check_name_flag)
+      ->envname("RINGSHIFT_CLUSTER")
+      ->required();
   command->add_option("--namespace", *name_space, "Namespace of the cluster")
+      ->check(check_name_flag)
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
   for (auto* side : {&flags->from, &flags->to}) {

@@ -7,15 +7,24 @@
 
 #include "topology/validate.h"
 
+#include "topology/validate.h"
+
 namespace ringshift::cli {
+
+std::string check_name_flag(const std::string& name) {
+  const std::string wrong = topology::check_name(name);
+  return wrong.empty() ? wrong : "the name " + wrong;
+}
 
 void RegistryFlags::add_to(CLI::App& command, bool cluster_required) {
   add_connection_to(command);
   command.add_option("--namespace", name_space, "Namespace of the cluster")
+      ->check(check_name_flag)
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
-  CLI::Option* name_option =
-      command.add_option("--cluster", cluster, "Name of the cluster")->envname("RINGSHIFT_CLUSTER");
+  CLI::Option* name_option = command.add_option("--cluster", cluster, "Name of the cluster")
+                                 ->check(check_name_flag)
+                                 ->envname("RINGSHIFT_CLUSTER");
   if (cluster_required) name_option->required();
 }
 

@@ -12,6 +12,10 @@ class App;
 
 namespace ringshift::cli {
 
+// Of --cluster and --namespace: "" or what is wrong, as CLI::Option::check() wants it. They are parts of
+// keys.
+[[nodiscard]] std::string check_name_flag(const std::string& name);
+
 struct RegistryFlags {
   std::string registry = "http://127.0.0.1:7379";  // Several: separated by commas.
   std::string name_space{coord::kDefaultNamespace};

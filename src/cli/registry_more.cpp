@@ -44,7 +44,9 @@ void audit(const AuditFlags& flags) {
     if (!answer.is_object()) end_command(kFailed, "the registry's answer is not JSON");
     const Json rows = answer.value("rows", Json::array());
     for (const Json& row : rows) {
-      after = row.value("id", after);
+      const auto id = row.value("id", after);
+      if (id <= after) end_command(kFailed, "the registry's answer has no order: it would never end");
+      after = id;
       if (flags.json) {
         fmt::print("{}\n", row.dump());
         continue;
@@ -79,6 +81,9 @@ struct Temporary {
 };
 
 void backup(const BackupFlags& flags) {
+  if (const Status place = store::check_place(flags.to); !place) {
+    end_command(kFailed, "--to " + place.error().message);
+  }
   Temporary file{flags.to + ".part"};
   ::unlink(file.path.c_str());
   file.fd = ::open(file.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -104,11 +109,15 @@ void backup(const BackupFlags& flags) {
   if (::fsync(file.fd) != 0)
     end_command(kFailed, fmt::format("--to {}: {}", file.path, std::strerror(errno)));
   // What came is whole when it is a database from end to end.
-  if (const Status whole = store::check_file(file.path); !whole) end_command(kFailed, whole.error().message);
+  if (const Status whole = store::check_file(file.path); !whole) {
+    end_command(kFailed,
+                fmt::format("what came is no whole backup, and is not kept: {}", whole.error().message));
+  }
   if (::rename(file.path.c_str(), flags.to.c_str()) != 0) {
     end_command(kFailed, fmt::format("--to {}: {}", flags.to, std::strerror(errno)));
   }
   file.kept = true;
+  if (const Status synced = store::sync_name(flags.to); !synced) end_command(kFailed, synced.error().message);
   if (flags.json) {
     fmt::print("{}\n", Json({{"file", flags.to}, {"bytes", bytes}}).dump());
   } else {
@@ -160,7 +169,9 @@ void add_registry_more(CLI::App& registry) {
   auto of_backup = std::make_shared<BackupFlags>();
   command = registry.add_subcommand("backup", "Copy the embedded registry's database while it runs");
   of_backup->registry.add_connection_to(*command);
-  command->add_option("--to", of_backup->to, "Where to, replaced when it is whole; mode 0600")
+  command
+      ->add_option("--to", of_backup->to,
+                   "Where to; an earlier backup there is replaced by a whole one. Mode 0600")
       ->required()
       ->type_name("FILE");
   command->add_flag("--json", of_backup->json, "One JSON object: file, bytes");

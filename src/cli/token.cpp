@@ -2,15 +2,17 @@
 //
 // A secret goes to standard output, or to a file for its owner alone, and nowhere else; it comes once.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <ctime>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/encoding.h"
@@ -33,37 +35,58 @@ struct TokenFlags {
   bool json = false, force = false, yes = false, certificate = false;
 };
 
+// What is sent is JSON, which holds text alone.
+void check_text(const TokenFlags& flags) {
+  std::vector<std::string> words = {flags.name, flags.name_space};
+  for (const auto* list : {&flags.ids, &flags.addresses})
+    words.insert(words.end(), list->begin(), list->end());
+  for (const std::string& word : words) {
+    std::string text = word;  // Quotes and the like are the registry's to refuse.
+    std::ranges::replace_if(text, [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); }, '?');
+    if (Json::accept('"' + text + '"')) continue;
+    end_command(kBadUsage, fmt::format("'{}' is no UTF-8: write letters, digits, '.', '_' and '-'",
+                                       base::printable(word, 64)));
+  }
+}
+
 Json answer_of(const TokenFlags& flags, std::string_view path, const Json& request) {
+  check_text(flags);
   const std::string body = or_end(ask_registry(flags.registry, path, request.dump()));
   Json json = Json::parse(body, nullptr, false);
   if (!json.is_object()) end_command(kFailed, "the registry's answer is not JSON");
   return json;
 }
 
-// Before the registry makes a secret that then could not be kept.
-void check_out(const TokenFlags& flags) {
-  struct stat about{};
-  if (flags.out.empty() || flags.force || ::stat(flags.out.c_str(), &about) != 0) return;
-  end_command(kFailed,
-              fmt::format("--out {} exists: name another file, or say --force to replace it", flags.out));
+// Where the secret goes: taken before the registry makes one that then could not be kept, while the old one,
+// of the last admin perhaps, has ended.
+std::optional<ReservedFile> place_of(const TokenFlags& flags) {
+  constexpr std::size_t kRoom = 512;
+  if (flags.out.empty()) return std::nullopt;
+  auto place = ReservedFile::take(flags.out, kRoom, 0600, flags.force);
+  if (!place) end_command(kFailed, "--out " + place.error().message);
+  return *std::move(place);
 }
 
-void hand_out(const TokenFlags& flags, Json answer, std::string_view what) {
-  const std::string secret = answer.value("token", "");
-  if (flags.out.empty()) {
-    if (flags.json) {
-      fmt::print("{}\n", answer.dump());
-      return;
-    }
-    report(fmt::format("{}; this is shown once. As a file for --registry-auth-file:", what));
-    fmt::print("token:{}\n", secret);
-    return;
-  }
-  if (const Status kept = write_file(flags.out, "token:" + secret + "\n", 0600, flags.force); !kept) {
+void hand_out(const TokenFlags& flags, std::optional<ReservedFile> place, Json answer,
+              std::string_view what) {
+  const auto found = answer.find("token");
+  if (found == answer.end() || !found->is_string() || *found == "")
+    end_command(kFailed, fmt::format("the answer of {} has no token in it: is it the embedded registry?",
+                                     flags.registry.registry));
+  const auto secret = found->get<std::string>();
+  const auto lost = [&](std::string_view why) {
     end_command(kFailed,
                 fmt::format("{}, but {}: its secret is lost, 'ringshift token rotate {}' makes another", what,
-                            kept.error().message, flags.name));
+                            why, flags.name));
+  };
+  if (!place) {
+    if (!flags.json) report(fmt::format("{}; this is shown once. As a file for --registry-auth-file:", what));
+    const std::string line = flags.json ? answer.dump() : "token:" + secret;
+    if (std::fputs((line + "\n").c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      lost(fmt::format("it could not be shown ({})", std::strerror(errno)));
+    return;
   }
+  if (const Status kept = place->fill("token:" + secret + "\n"); !kept) lost(kept.error().message);
   answer.erase("token");
   answer["file"] = flags.out;
   if (flags.json) {
@@ -79,7 +102,13 @@ void create(const TokenFlags& flags) {
   if (!flags.ids.empty()) request["ids"] = flags.ids;
   if (!flags.addresses.empty()) request["addresses"] = flags.addresses;
   if (!flags.expires.empty()) {
-    request["expires_in_seconds"] = or_end(parse_span(flags.expires, "--expires"), kBadUsage);
+    const std::int64_t life = or_end(parse_span(flags.expires, "--expires"), kBadUsage);
+    if (life == 0)  // Which is the registry's word for never.
+      end_command(kBadUsage,
+                  fmt::format("--expires {}: a token lives for a second at least; without --expires it "
+                              "does not end",
+                              flags.expires));
+    request["expires_in_seconds"] = life;
   }
   if (flags.certificate) {
     request["certificate"] = true;
@@ -101,18 +130,20 @@ void create(const TokenFlags& flags) {
     }
     return;
   }
-  check_out(flags);
-  hand_out(flags, answer_of(flags, "/ringshift/v1/token/create", request),
-           fmt::format("token '{}' ({}) is made", flags.name, flags.role));
+  std::optional<ReservedFile> place = place_of(flags);
+  const Json answer = answer_of(flags, "/ringshift/v1/token/create", request);
+  hand_out(flags, std::move(place), answer, fmt::format("token '{}' ({}) is made", flags.name, flags.role));
 }
 
 void rotate(const TokenFlags& flags) {
   const std::int64_t grace = or_end(parse_span(flags.grace, "--grace"), kBadUsage);
-  check_out(flags);
-  hand_out(
-      flags, answer_of(flags, "/ringshift/v1/token/rotate", {{"name", flags.name}, {"grace_seconds", grace}}),
-      grace == 0 ? fmt::format("token '{}' is new; the old one has ended", flags.name)
-                 : fmt::format("token '{}' is new; the old one goes on for {}", flags.name, flags.grace));
+  std::optional<ReservedFile> place = place_of(flags);
+  const Json answer =
+      answer_of(flags, "/ringshift/v1/token/rotate", {{"name", flags.name}, {"grace_seconds", grace}});
+  hand_out(flags, std::move(place), answer,
+           grace == 0
+               ? fmt::format("token '{}' is new; the old one has ended", flags.name)
+               : fmt::format("token '{}' is new; the old one goes on for {}", flags.name, flags.grace));
 }
 
 void revoke(const TokenFlags& flags) {
@@ -195,6 +226,7 @@ void add_token(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember({"read", "register-own", "operate", "admin"}));
   command->add_option("--namespace", made->name_space, "Namespace of its clusters; an admin has all")
+      ->check(check_name_flag)
       ->envname("RINGSHIFT_NAMESPACE")
       ->capture_default_str();
   command

@@ -181,6 +181,16 @@ Result<std::unique_ptr<Coordinator>> connect(Options options) {
           "a registry's URL holds no user and password: put user:NAME:PASSWORD into a file and name it "
           "by --registry-auth-file");
     }
+    const std::size_t bracket =
+        std::min(endpoint.find('['), endpoint.size());  // [fe80::1%25eth0] has one, too.
+    const std::string outside =
+        endpoint.substr(0, bracket) + endpoint.substr(std::min(endpoint.find(']', bracket), endpoint.size()));
+    if (outside.find_first_of("?#%") != std::string::npos) {  // Nor is this shown.
+      return fail(
+          ErrorKind::invalid,
+          "a registry's URL holds no '?', '#' or '%': everybody reads it in process lists and logs, so that "
+          "nothing secret belongs there; who we are says the file of --registry-auth-file");
+    }
     const bool secure = endpoint.starts_with("https://");
     if (!(secure || endpoint.starts_with("http://")) || endpoint.size() <= (secure ? 8U : 7U)) {
       return fail(ErrorKind::invalid,

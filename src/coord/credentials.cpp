@@ -41,7 +41,9 @@ Result<Credentials> parse_credentials(std::string_view line, std::string_view wh
 Result<Credentials> read_credentials(const std::string& file) {
   std::ifstream in(file);
   std::string line;
-  if (!in || !std::getline(in, line)) {
+  // Not by getline(): a file may be a device, and have no end.
+  for (char c = 0; line.size() <= kSecretBytesMax && in.get(c) && c != '\n';) line += c;
+  if (line.empty()) {
     return fail(ErrorKind::invalid,
                 fmt::format("--registry-auth-file {}: it cannot be read, or is empty", file));
   }

@@ -6,6 +6,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -25,12 +26,16 @@
 #include <thread>
 #include <vector>
 
+#include "base/log.h"
+#include "base/seldom.h"
 #include "net/tls.h"
 
 namespace ringshift::http {
 namespace {
 
 constexpr int kBacklog = 1024;
+constexpr timeval kAcceptPause{0, 100'000};
+constexpr std::chrono::seconds kAcceptSaidEvery{10};
 constexpr std::size_t kStreamInputMax = 16U << 10;  // What a client may send into its stream, unread.
 
 struct EventFree {
@@ -122,22 +127,38 @@ Request read_request(evhttp_request* raw) {
   return request;
 }
 
-// What a new connection reads and writes with, when it is TLS. Null, and the connection ends, without memory.
+// What a new connection reads and writes with, when it is TLS. Without memory for it the process ends:
+// libevent would make one without TLS of a null.
 bufferevent* secure_connection(event_base* base, void* context) {
   const std::shared_ptr<SSL_CTX> settings = static_cast<net::TlsContext*>(context)->current();
   SSL* ssl = SSL_new(settings.get());
-  if (ssl == nullptr) return nullptr;
+  if (ssl == nullptr) std::abort();
   // libevent asks SSL_pending() whether there is more, which does not know of what was read ahead: the rest
   // of a long body would lie there until the client sends again.
   SSL_set_read_ahead(ssl, 0);
   bufferevent* events =
       bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
-  if (events == nullptr) {
-    SSL_free(ssl);
-    return nullptr;
-  }
+  if (events == nullptr) std::abort();
   bufferevent_openssl_set_allow_dirty_shutdown(events, 1);  // HTTP says how long everything is.
   return events;
+}
+
+// A connection waits and cannot be taken: no descriptor is left. libevent would try again at once, for ever.
+void pause_accepting(evconnlistener* listener, void*) {
+  const int error = errno;
+  thread_local base::Seldom seldom;
+  if (const auto tail = seldom.ask(base::SteadyClock().now(), kAcceptSaidEvery)) {
+    base::log(
+        base::LogLevel::error,
+        "http: no further connection can be taken ({}): connections that are open go on; raise the limit "
+        "of open files (ulimit -n, LimitNOFILE), or look who has so many{}",
+        std::strerror(error), *tail);
+  }
+  evconnlistener_disable(listener);
+  event_base_once(
+      evconnlistener_get_base(listener), -1, EV_TIMEOUT,
+      [](int, short, void* paused) { evconnlistener_enable(static_cast<evconnlistener*>(paused)); }, listener,
+      &kAcceptPause);
 }
 
 // Invariant: request_ is null once the connection is gone. Who frees the request then depends on how it
@@ -391,10 +412,12 @@ struct Server::Impl {
     if (options.tls != nullptr) evhttp_set_bevcb(http, &secure_connection, options.tls.get());
     evhttp_set_gencb(
         http, [](evhttp_request* raw, void* self) { static_cast<Impl*>(self)->handle(raw); }, this);
-    if (evhttp_accept_socket_with_handle(http, *fd) == nullptr) {
+    evhttp_bound_socket* const bound = evhttp_accept_socket_with_handle(http, *fd);
+    if (bound == nullptr) {
       close(*fd);
       return fail(ErrorKind::internal, fmt::format("cannot accept connections on port {}", port));
     }
+    evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), &pause_accepting);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wake_fd < 0) return fail(ErrorKind::internal, fmt::format("no eventfd: {}", std::strerror(errno)));
     wake.reset(event_new(

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -17,6 +18,7 @@ std::string last_words() {
   const unsigned long first = ERR_get_error();
   std::string words = "unknown error";
   if (const char* reason = ERR_reason_error_string(first); reason != nullptr) words = reason;
+  if (ERR_SYSTEM_ERROR(first)) words = std::strerror(ERR_GET_REASON(first));  // There is no such file, say.
   ERR_clear_error();
   return words;
 }

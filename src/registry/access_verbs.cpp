@@ -225,6 +225,8 @@ std::string Server::Impl::token_revoke(const std::string& body, const Caller& ca
         if (book == nullptr) return not_enabled();
         const Status done = book->revoke(wanted.name, change_by(caller));
         if (!done) return std::unexpected(done.error());
+        // Now, and not when it is looked at again: there may be another of this name by then.
+        hub->end_unless([this](const WatchHub::Owner& owner) { return may_go_on(owner); });
         return dump_json({{"name", wanted.name}});
       });
 }
@@ -279,7 +281,7 @@ void Server::Impl::backup(const http::Request&, http::Exchange& exchange, const 
     return refuse(exchange, kBackupVerb,
                   error_answer(429, 8, "two backups are under way: wait for one to end"));
   }
-  const std::string copy = options.database + ".backup";
+  const std::string copy = options.database + std::string(kBackupCopy);
   const Status made = store->backup(copy);
   const int fd = made ? ::open(copy.c_str(), O_RDONLY | O_CLOEXEC) : -1;
   ::unlink(copy.c_str());

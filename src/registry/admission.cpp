@@ -97,8 +97,8 @@ std::optional<ErrorAnswer> Server::Impl::admit(const http::Request& request, con
   if (!limit->take(caller.who->name, std::chrono::steady_clock::now())) {
     denied[2].fetch_add(1, std::memory_order_relaxed);
     return error_answer(429, 8,
-                        fmt::format("token '{}' asks more than {:.0f} times a second, its limit: try again "
-                                    "in a second",
+                        fmt::format("token '{}' asks more than {:g} times a second, its limit: try again "
+                                    "later",
                                     caller.who->name, options.requests_per_second));
   }
   // Said here as well as by each verb: one that forgot would not be open.

@@ -19,11 +19,12 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kRoot = "/ringshift/";
 constexpr std::size_t kKeyShown = 120;
+constexpr std::size_t kIdBytesMax = 512;
 constexpr std::size_t kRouterSuffix = 9;  // ".1a2b3c4d", which a router adds to its id at each start.
 constexpr std::array<std::string_view, 4> kRoleNames = {"read", "register-own", "operate", "admin"};
 
-// What register-own reads of a cluster: names, and with '/' what is below. An agent looks whether it is
-// drained. Of routers/ its own records alone: they name the keys that are hot.
+// What register-own reads of a cluster: what begins so, since a router asks by prefix. An agent looks whether
+// it is drained. Of routers/ its own records alone: they name the keys that are hot.
 constexpr std::array<std::string_view, 5> kRouterReads = {"topology", "spec", "status", "instances/",
                                                           "drained/"};
 // What the controller and routers write all the time, by themselves.
@@ -102,7 +103,8 @@ Result<OwnKey> own_key(const Identity& who, std::string_view verb, std::string_v
     return deny(who, verb, key, "it writes instances/ID and routers/ID of its namespace");
   }
   std::string id(parts->rest.substr(parts->rest.find('/') + 1));
-  if (!plain_id(id) || !owns(who, id, router)) return deny(who, verb, key, "the id is not its own");
+  if (!plain_id(id) || id.size() > kIdBytesMax || !owns(who, id, router))
+    return deny(who, verb, key, "the id is not its own");
   return OwnKey{std::move(id), router};
 }
 
@@ -246,6 +248,11 @@ Status may_put(const Identity& who, const store::PutRequest& request) {
   if (request.lease == 0 || request.ignore_lease || request.ignore_value) {
     return deny(who, "write", request.key, "it writes whole records, each under a lease");
   }
+  if (request.value.size() > kRecordBytesMax) {
+    return deny(
+        who, "write", request.key,
+        fmt::format("a record has at most {} bytes, this one {}", kRecordBytesMax, request.value.size()));
+  }
   return own->router ? Status() : check_record(who, request, own->id);
 }
 
@@ -260,6 +267,8 @@ Status may_remove(const Identity& who, const store::DeleteRequest& request) {
   if (!own) return std::unexpected(own.error());
   return {};
 }
+
+std::string_view id_in(std::string_view key) noexcept { return key.substr(key.rfind('/') + 1); }
 
 Status may_lease(const Identity& who) {
   if (who.role != Role::read) return {};

@@ -27,6 +27,8 @@ enum class Role : std::uint8_t { read, register_own, operate, admin };
 inline constexpr std::string_view kAllNamespaces = "*";  // An admin's.
 inline constexpr std::size_t kPatternsMax = 32;          // Of IDs, and of address ranges, in one token.
 inline constexpr std::size_t kNameBytesMax = 64;
+// Of register-own: a router's is 20 KiB at most, an agent's with all its labels about as much.
+inline constexpr std::size_t kRecordBytesMax = 64U << 10;
 
 struct Identity {
   std::string name;
@@ -46,6 +48,9 @@ struct Identity {
 [[nodiscard]] Status may_remove(const Identity& who, const store::DeleteRequest& request);
 [[nodiscard]] Status may_lease(const Identity& who);
 [[nodiscard]] Status may_administer(const Identity& who, std::string_view what);
+
+// Of a key that may_put() or may_remove() allows register-own.
+[[nodiscard]] std::string_view id_in(std::string_view key) noexcept;
 
 // Whether the address, "HOST:PORT", is an IP address in one of the ranges.
 [[nodiscard]] bool in_ranges(std::string_view address, const std::vector<std::string>& ranges);

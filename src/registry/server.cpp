@@ -1,6 +1,8 @@
 #include "registry/server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "registry/server_impl.h"
@@ -14,7 +16,19 @@ constexpr std::chrono::milliseconds kTick{100};  // Leases, closed streams.
 constexpr std::chrono::seconds kAccessTick{1};   // Streams whose token has ended.
 constexpr std::chrono::seconds kProgressInterval{60};
 constexpr std::int64_t kDaySeconds = 86'400;
+// kRequestBytesMax in base64, and the words around it. Held for anybody who sends it, before he is asked who
+// he is.
+constexpr std::size_t kBodyBytesMax = 4U << 20;
 constexpr std::size_t kUncounted = kVerbs.size();
+
+// Each watch and each client has a connection: as many as the hard limit lets us have.
+void raise_open_files() {
+  constexpr rlim_t kWanted = 2 * kWatchesMax;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  limit.rlim_cur = std::min(kWanted, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 // The host part of a Host header.
 std::string host_of(std::string header) {
@@ -212,14 +226,21 @@ Status Server::Impl::open() {
     tls = *std::move(context);
   }
   if (const Status ready = open_state(); !ready) return ready;
+  raise_open_files();
   http::ServerOptions http_options;
   http_options.host = options.listen_host;
   http_options.port = options.port;
   http_options.tls = tls;
+  http_options.body_bytes_max = kBodyBytesMax;
   auto listening = http::Server::start(
       http_options,
       [this](const http::Request& request, http::Exchange& exchange) { handle(request, exchange); });
-  if (!listening) return std::unexpected(listening.error());
+  if (!listening) {
+    Error error = listening.error();
+    if (!admin_token_file.empty())
+      error.message += fmt::format(" (a new admin's token is in {} all the same)", admin_token_file);
+    return std::unexpected(std::move(error));
+  }
   http = *std::move(listening);
   http->every(kTick, [this] { tick(); });
   http->every(kProgressInterval, [this] {
@@ -244,6 +265,9 @@ Status Server::Impl::open_state() {
   auto opened = store::Store::open({options.database, options.retain_revisions, nullptr});
   if (!opened) return std::unexpected(opened.error());
   store = *std::move(opened);
+  // A copy that was cut off, with the process that made it.
+  for (const char* suffix : {"", "-wal", "-journal"})
+    ::unlink((options.database + std::string(kBackupCopy) + suffix).c_str());
   limit.emplace(options.requests_per_second);
   if (options.auth) {
     if (const Status ready = open_book(); !ready) return ready;

@@ -24,7 +24,8 @@ namespace ringshift::registry {
 
 inline constexpr char kJson[] = "application/json";
 inline constexpr char kText[] = "text/plain; charset=utf-8";
-inline constexpr char kEtcdVersion[] = "3.4.0";  // The API level that we speak.
+inline constexpr std::string_view kBackupCopy = ".backup";  // Beside the database, while one is made.
+inline constexpr char kEtcdVersion[] = "3.4.0";             // The API level that we speak.
 
 // Of /metrics. The routes name them by their place.
 inline constexpr std::array<std::string_view, 19> kVerbs = {
@@ -139,7 +140,9 @@ struct Server::Impl {
   void open_watch(const http::Request& request, http::Exchange& exchange, const Caller& caller);
   [[nodiscard]] Status permit_put(const Identity& who, const store::PutRequest& request);
   [[nodiscard]] Status permit_remove(const Identity& who, const store::DeleteRequest& request);
+  [[nodiscard]] Status permit_grant(const Identity& who);
   [[nodiscard]] Status permit_lease(const Identity& who, store::LeaseId id);
+  [[nodiscard]] Status room_under(const Identity& who, store::LeaseId id, const std::string& key);
   [[nodiscard]] Status permit_key(const Identity& who, const std::string& key);
   [[nodiscard]] Status permit_txn(const Identity& who, const store::TxnRequest& request);
 

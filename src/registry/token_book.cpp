@@ -71,6 +71,7 @@ Status TokenBook::load() {
   auto rows = store_.tokens();
   if (!rows) return std::unexpected(rows.error());
   by_hash_.clear();
+  names_.clear();
   for (store::TokenRow& row : *rows) {
     const auto role = role_of(row.role);
     const bool certificate = row.hash.size() == kMarkBytes;
@@ -78,6 +79,7 @@ Status TokenBook::load() {
     if (!role || (row.hash.size() != kSecretBytes && !certificate)) continue;
     Identity identity{row.name, *role, row.name_space, split(row.ids), split(row.addresses)};
     const std::uint64_t bucket = bucket_of(row.hash);
+    names_.insert(row.name);
     by_hash_.emplace(
         bucket, Entry{std::move(row), std::make_shared<const Identity>(std::move(identity)), certificate});
   }
@@ -115,6 +117,16 @@ std::shared_ptr<const Identity> TokenBook::find_certified(std::string_view name)
 bool TokenBook::alive(std::string_view name, std::string_view secret_hash) const {
   const Entry* found = entry(secret_hash);
   return found != nullptr && found->row.name == name;
+}
+
+// "cache" has cache.* by default, and is not asked whether somebody made a token "cache.2": who has the
+// longest name has the id.
+bool TokenBook::of_another(const Identity& who, const std::string& id) const {
+  if (!who.ids.empty()) return false;  // Those who made it have said which.
+  for (std::size_t end = who.name.size() + 1; end <= id.size(); ++end) {
+    if ((end == id.size() || id[end] == '.') && names_.contains(id.substr(0, end))) return true;
+  }
+  return false;
 }
 
 std::vector<TokenBook::Info> TokenBook::list() const {
@@ -183,10 +195,11 @@ Status TokenBook::add(const Identity& identity, std::int64_t expires, std::strin
   if (by_hash_.size() >= kTokensMax) {
     return fail(ErrorKind::overloaded, fmt::format("there are {} tokens: revoke some", kTokensMax));
   }
-  if (named(identity.name)) {
-    return fail(
-        ErrorKind::invalid,
-        fmt::format("there is a token named '{}' already: rotate it, or revoke it first", identity.name));
+  if (const auto same = named(identity.name)) {
+    return fail(ErrorKind::invalid,
+                fmt::format("there is a token named '{}' already{}", identity.name,
+                            live(*same->back()) ? ": rotate it, or revoke it first"
+                                                : ", which has expired: revoke it first"));
   }
   const std::int64_t now = clock_();
   if (expires != 0 && expires <= now) return fail(ErrorKind::invalid, "the token would have expired already");
@@ -203,6 +216,14 @@ Result<std::string> TokenBook::rotate(const std::string& name, std::int64_t grac
         ErrorKind::invalid,
         fmt::format("'{0}' has no secret, a certificate names it: 'ringshift cert issue {0} --identity "
                     "{0} --force' makes a new one",
+                    name));
+  }
+  // A new secret would end when the old one did.
+  if (!live(*found->back())) {
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("token '{0}' has expired, and a new secret of it would have, too: 'ringshift token "
+                    "revoke {0}', and create it anew",
                     name));
   }
   const std::int64_t now = clock_();
@@ -251,10 +272,11 @@ Status TokenBook::revoke(const std::string& name, const Change& by) {
 bool RateLimit::take(const std::string& name, TimePoint now) {
   if (per_second_ <= 0) return true;
   if (buckets_.size() > kTokensMax) buckets_.clear();
-  const auto [found, made] = buckets_.try_emplace(name, Bucket{per_second_, now});
+  const double most = std::max(per_second_, 1.0);  // Less than one a second is one in a while.
+  const auto [found, made] = buckets_.try_emplace(name, Bucket{most, now});
   Bucket& bucket = found->second;
   const std::chrono::duration<double> passed = now - bucket.at;
-  bucket.left = std::min(per_second_, bucket.left + passed.count() * per_second_);
+  bucket.left = std::min(most, bucket.left + passed.count() * per_second_);
   bucket.at = now;
   if (bucket.left < 1) return false;
   bucket.left -= 1;

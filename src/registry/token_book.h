@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "registry/rights.h"
@@ -55,6 +56,9 @@ class TokenBook {
   // What stands for its secret's hash. No secret has it: it is longer.
   [[nodiscard]] static std::string mark_of_certified(std::string_view name);
 
+  // Whether an id that `who` has by its name alone is another token's by a longer name.
+  [[nodiscard]] bool of_another(const Identity& who, const std::string& id) const;
+
   [[nodiscard]] std::vector<Info> list() const;
   [[nodiscard]] bool has_admin() const;
   // Each gives the secret. expires 0: never.
@@ -84,9 +88,10 @@ class TokenBook {
   store::Store& store_;
   Clock clock_;
   std::unordered_multimap<std::uint64_t, Entry> by_hash_;  // By the first 8 bytes of the hash.
+  std::unordered_set<std::string> names_;
 };
 
-// Requests a second of each token: a bucket as large as a second's worth.
+// Requests a second of each token: a bucket as large as a second's worth, and at least one.
 class RateLimit {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

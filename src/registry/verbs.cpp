@@ -1,12 +1,19 @@
 // The endpoints over keys, leases and watches: etcd's, each behind what its caller may do.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/encoding.h"
 #include "registry/rights.h"
 #include "registry/server_impl.h"
 #include "store/errors.h"
 
 namespace ringshift::registry {
 namespace {
+
+constexpr std::size_t kKeyShown = 120;
+constexpr std::size_t kLeasesPerToken = 10'000;
+constexpr std::size_t kKeysPerLease = 16;  // Of register-own: an agent and a router have one each.
 
 // What the audit says of a write; null without authentication.
 struct WriteActor {
@@ -93,7 +100,7 @@ std::string Server::Impl::compaction(const std::string& body, const Caller& call
 std::string Server::Impl::grant(const std::string& body, const Caller& caller, ErrorAnswer& error) {
   return ask(
       parse_lease(body), caller, error,
-      [](const Identity& who, const LeaseRequest&) { return may_lease(who); },
+      [this](const Identity& who, const LeaseRequest&) { return permit_grant(who); },
       [&](const LeaseRequest& r) -> Result<std::string> {
         const auto lease = store->grant(r.ttl_seconds, r.id, caller.who == nullptr ? "" : caller.who->name);
         if (!lease) return std::unexpected(lease.error());
@@ -181,6 +188,7 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
     const ErrorAnswer error = error_answer(500, 2, commands.error().message);
     return exchange.reply(error.status, kJson, error.body);
   }
+  const std::size_t more = std::max<std::size_t>(commands->size(), 1);
   if (caller.who != nullptr) {
     for (const WatchCommand& command : *commands) {
       const auto* wanted = std::get_if<WatchCreate>(&command);
@@ -190,7 +198,7 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
       audit_denied(caller, request.path, allowed.error().message);
       return refuse(exchange, kWatchVerb, to_answer(allowed.error()));
     }
-    if (hub->size_of(caller.who->name) + commands->size() > options.watches_per_token) {
+    if (hub->size_of(caller.who->name) + more > options.watches_per_token) {
       denied[2].fetch_add(1, std::memory_order_relaxed);
       return refuse(exchange, kWatchVerb,
                     error_answer(429, 8,
@@ -198,7 +206,7 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
                                              caller.who->name, options.watches_per_token)));
     }
   }
-  if (hub->size() + commands->size() > kWatchesMax) {
+  if (std::max(hub->size(), hub->streams()) + more > kWatchesMax) {
     return refuse(
         exchange, kWatchVerb,
         error_answer(429, 8,
@@ -208,6 +216,14 @@ void Server::Impl::open_watch(const http::Request& request, http::Exchange& exch
   hub->add(exchange.stream(kJson), *commands,
            caller.who == nullptr ? WatchHub::Owner{}
                                  : WatchHub::Owner{caller.who->name, caller.secret_hash, caller.ends});
+}
+
+Status Server::Impl::permit_grant(const Identity& who) {
+  if (const Status allowed = may_lease(who); !allowed) return allowed;
+  if (store->leases_of(who.name) < kLeasesPerToken) return {};
+  denied[2].fetch_add(1, std::memory_order_relaxed);
+  return fail(ErrorKind::overloaded,
+              fmt::format("token '{}' has {} leases, its limit: revoke some", who.name, kLeasesPerToken));
 }
 
 // A lease belongs to the token that was granted it. One that is gone is nobody's: the store says so.
@@ -220,9 +236,16 @@ Status Server::Impl::permit_lease(const Identity& who, store::LeaseId id) {
               fmt::format("permission denied: lease {} is not token '{}''s", id, who.name));
 }
 
-// Of register-own: what another token's lease holds is another's, whatever its id.
+// Of register-own: an id with a token of its own is that one's, and what another token's lease holds is
+// another's, whatever its id.
 Status Server::Impl::permit_key(const Identity& who, const std::string& key) {
   if (who.role != Role::register_own) return {};
+  const std::string id(id_in(key));
+  if (book->of_another(who, id)) {
+    return fail(ErrorKind::denied,
+                fmt::format("permission denied: token '{}' may not touch {}: another token has this name",
+                            who.name, base::printable(key, kKeyShown)));
+  }
   store::RangeRequest request;
   request.key = key;
   const auto present = store->range(request);
@@ -233,13 +256,28 @@ Status Server::Impl::permit_key(const Identity& who, const std::string& key) {
   return fail(ErrorKind::denied,
               fmt::format("permission denied: token '{}' may not touch {}: another token's "
                           "lease holds it",
-                          who.name, key));
+                          who.name, base::printable(key, kKeyShown)));
+}
+
+// Else one lease would hold as many records as the disk has room for.
+Status Server::Impl::room_under(const Identity& who, store::LeaseId id, const std::string& key) {
+  const auto lease = store->time_to_live(id, true);
+  if (!lease) return {};  // It is gone: the store says so.
+  if (lease->keys.size() < kKeysPerLease || std::ranges::find(lease->keys, key) != lease->keys.end())
+    return {};
+  return fail(ErrorKind::denied,
+              fmt::format("permission denied: token '{}' has {} records under lease {}, as many "
+                          "as it may",
+                          who.name, lease->keys.size(), id));
 }
 
 Status Server::Impl::permit_put(const Identity& who, const store::PutRequest& request) {
   if (const Status allowed = may_put(who, request); !allowed) return allowed;
   if (request.lease != 0) {
     if (const Status own = permit_lease(who, request.lease); !own) return own;
+  }
+  if (who.role == Role::register_own) {
+    if (const Status room = room_under(who, request.lease, request.key); !room) return room;
   }
   return permit_key(who, request.key);
 }

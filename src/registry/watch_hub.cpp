@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "registry/answer.h"
 
 namespace ringshift::registry {
@@ -29,6 +31,14 @@ void WatchHub::send(Client& client, std::int64_t watch_id, std::string_view fiel
   const std::string inner =
       to_json({store_.cluster_id(), revision}, number_field("watch_id", watch_id) + std::string(fields));
   client.stream->write("{\"result\":" + inner + "}\n");
+  client.owned->backlog += inner.size();
+}
+
+// Half of the owner's is for streams that have read all: some that hang must not hold up the others.
+bool WatchHub::room(const Client& client) {
+  const std::size_t own = client.stream->backlog();
+  return own < kBacklogMax &&
+         client.owned->backlog < (own == 0 ? kBacklogOfOwnerMax : kBacklogOfOwnerMax / 2);
 }
 
 void WatchHub::end_unless(const std::function<bool(const Owner&)>& alive) {
@@ -37,7 +47,7 @@ void WatchHub::end_unless(const std::function<bool(const Owner&)>& alive) {
 
 std::size_t WatchHub::size_of(const std::string& owner) const {
   const auto found = of_owner_.find(owner);
-  return found == of_owner_.end() ? 0 : found->second;
+  return found == of_owner_.end() ? 0 : std::max(found->second.watches, found->second.streams);
 }
 
 void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands,
@@ -46,6 +56,8 @@ void WatchHub::add(std::unique_ptr<http::Stream> stream, const std::vector<Watch
   Client& client = clients_.emplace_back();
   client.stream = std::move(stream);
   client.owner = std::move(owner);
+  client.owned = &of_owner_[client.owner.name];
+  ++client.owned->streams;
   client.stream->on_drained([this, &client] {
     settle_();
     catch_up(client);
@@ -80,7 +92,7 @@ void WatchHub::create(Client& client, const WatchCreate& wanted) {
   Watch& watch = client.watches[id];
   (wanted.range_end.empty() ? of_one_key_[wanted.key] : of_ranges_).insert({&client, id});
   ++size_;
-  ++of_owner_[client.owner.name];
+  ++client.owned->watches;
   watch.wanted = wanted;
   watch.next = wanted.start_revision > 0 ? wanted.start_revision : now + 1;
   watch.synced = watch.next > now;
@@ -98,7 +110,7 @@ void WatchHub::forget(Client& client, std::int64_t id) {
   }
   client.watches.erase(found);
   --size_;
-  if (const auto of = of_owner_.find(client.owner.name); --of->second == 0) of_owner_.erase(of);
+  --client.owned->watches;
 }
 
 std::string WatchHub::events_json(const Watch& watch, std::span<const store::Event> events,
@@ -125,8 +137,7 @@ void WatchHub::catch_up(Client& client) {
   for (auto entry = client.watches.begin(); entry != client.watches.end();) {
     auto& [id, watch] = *entry;
     bool compacted = false;
-    while (!watch.synced && !compacted && !client.stream->closed() &&
-           client.stream->backlog() < kBacklogMax) {
+    while (!watch.synced && !compacted && !client.stream->closed() && room(client)) {
       const auto history =
           store_.history(watch.wanted.key, watch.wanted.range_end, watch.next, kHistoryEvents);
       if (!history) {
@@ -155,7 +166,7 @@ void WatchHub::hand_on(const Seat& seat, Commit& commit, std::size_t first, std:
   Watch& watch = seat.client->watches.at(seat.id);
   // One that was caught up from the history has seen this commit already.
   if (!watch.synced || commit.revision < watch.next || seat.client->stream->closed()) return;
-  if (seat.client->stream->backlog() >= kBacklogMax) {
+  if (!room(*seat.client)) {
     watch.next = commit.revision;
     watch.synced = false;
     return;
@@ -193,6 +204,8 @@ void WatchHub::send_progress() {
 }
 
 void WatchHub::sweep() {
+  for (auto& [name, owned] : of_owner_) owned.backlog = 0;
+  for (const Client& client : clients_) client.owned->backlog += client.stream->backlog();
   for (Client& client : clients_) {
     if (!client.stream->closed() && client.stream->backlog() == 0) catch_up(client);
   }
@@ -206,7 +219,10 @@ void WatchHub::remove_if(const std::function<bool(const Client&)>& unwanted) {
       continue;
     }
     while (!client->watches.empty()) forget(*client, client->watches.begin()->first);
+    const std::string owner = client->owner.name;
+    const bool last = --client->owned->streams == 0;
     client = clients_.erase(client);
+    if (last) of_owner_.erase(owner);
   }
 }
 

@@ -3,7 +3,8 @@
 // A watch is `synced` when it has seen all revisions before `next`, and then gets new ones as they are
 // committed; else it reads the history until it has caught up. A client that does not read is left behind
 // at kBacklogMax and goes on from the history when it has drained; if that was compacted meanwhile, it is
-// told so (compact_revision) and must read the range again. So memory is bounded, and no event is skipped.
+// told so (compact_revision) and must read the range again. All streams of one owner have a bound together,
+// too. So memory is bounded, and no event is skipped.
 //
 // Cost: a commit costs what its events and those who watch them cost, and a look at each watch of a range;
 // the many that watch one other key (a thousand routers report, ten thousand watch the topology) cost
@@ -26,7 +27,8 @@
 
 namespace ringshift::registry {
 
-inline constexpr std::size_t kBacklogMax = 4U << 20;  // Bytes a stream may hold unread.
+inline constexpr std::size_t kBacklogMax = 4U << 20;           // Bytes a stream may hold unread.
+inline constexpr std::size_t kBacklogOfOwnerMax = 128U << 20;  // And all streams of one token together.
 inline constexpr std::size_t kWatchesMax = 20'000;
 inline constexpr std::size_t kWatchesPerStream = 128;
 
@@ -41,17 +43,19 @@ class WatchHub {
     std::string name, secret_hash;
     std::int64_t ends = 0;  // Unix seconds: of the certificate that named it; 0: none did.
   };
-  // REQUIRES: size() < kWatchesMax.
+  // REQUIRES: size() and streams() < kWatchesMax.
   void add(std::unique_ptr<http::Stream> stream, const std::vector<WatchCommand>& commands, Owner owner);
   // Ends the streams of owners that may go on no longer. Not from within a stream's callback.
   void end_unless(const std::function<bool(const Owner&)>& alive);
-  [[nodiscard]] std::size_t size_of(const std::string& owner) const;  // Its watches.
+  // Its watches, or its streams when they are more: one without a watch has a connection, too.
+  [[nodiscard]] std::size_t size_of(const std::string& owner) const;
   // One committed revision. Only remembered: flush() hands it on, outside the store's lock.
   void committed(const std::vector<store::Event>& events, store::Revision revision);
   void flush();
   void send_progress();  // To the watches that asked for it, which learn that they are up to date.
   void sweep();          // Forgets closed streams. Not from within a stream's callback.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t streams() const noexcept { return clients_.size(); }
 
  private:
   // `next` is the least revision that the watch has yet to see. While it is synced, what was handed on since
@@ -61,10 +65,15 @@ class WatchHub {
     store::Revision next = 0;
     bool synced = false;
   };
+  struct Owned {  // All that an owner has. There for as long as there is a stream.
+    std::size_t watches = 0, streams = 0;
+    std::size_t backlog = 0;  // As of the last sweep, and what was sent since.
+  };
   struct Client {
     std::unique_ptr<http::Stream> stream;
     std::map<std::int64_t, Watch> watches;
     Owner owner;
+    Owned* owned = nullptr;  // In of_owner_.
   };
   struct Seat {  // Where a watch is found.
     Client* client = nullptr;
@@ -85,6 +94,7 @@ class WatchHub {
   // `made`: the JSON of each event, filled in for the next who wants it; or nothing.
   [[nodiscard]] std::string events_json(const Watch& watch, std::span<const store::Event> events,
                                         std::span<std::string> made);
+  [[nodiscard]] static bool room(const Client& client);
   void send(Client& client, std::int64_t watch_id, std::string_view fields, store::Revision header_revision);
 
   store::Store& store_;
@@ -93,7 +103,7 @@ class WatchHub {
   std::unordered_map<std::string, std::set<Seat>> of_one_key_;
   std::set<Seat> of_ranges_;
   std::size_t size_ = 0;
-  std::unordered_map<std::string, std::size_t> of_owner_;  // Watches of each.
+  std::unordered_map<std::string, Owned> of_owner_;
   std::vector<Commit> commits_;
 };
 

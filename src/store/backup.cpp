@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "store/database.h"
 #include "store/write.h"
@@ -20,6 +22,16 @@ namespace {
 std::unexpected<Error> file_error(const std::string& path, std::string_view what) {
   return fail(ErrorKind::denied, fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
+
+struct Descriptor {
+  explicit Descriptor(int opened) : fd(opened) {}
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  const int fd;
+};
 
 // On the disk, with its name.
 Status sync_path(const std::string& path) {
@@ -50,7 +62,74 @@ void remove_with_journal(const std::string& path) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
 }
 
-// What is at `path` goes to a name of its own. Nothing is removed: whoever restored the wrong file goes back.
+// Who holds one of SQLite's locks on the file: a registry that runs. 0: nobody.
+pid_t holder_of(int fd) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = 0x40000000;  // Where SQLite has its lock bytes, from the "pending byte" on.
+  lock.l_len = 512;
+  return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
+// All of `in` to the end of `out`.
+Status copy_bytes(int in, const std::string& from, int out, const std::string& to) {
+  std::array<char, 1 << 16> piece;
+  for (;;) {
+    const ssize_t got = read(in, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error(from, "cannot be read");
+    if (got == 0) return {};
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t wrote = write(out, piece.data() + done, static_cast<std::size_t>(got - done));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) return file_error(to, "cannot be written");
+      done += wrote;
+    }
+  }
+}
+
+// A file for its owner alone, as `from` is now. With `of_nobody` no registry may run on that.
+Status copy_file(const std::string& from, const std::string& to, bool of_nobody) {
+  const Descriptor in(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (in.fd < 0) return file_error(from, "cannot be read");
+  if (const pid_t holder = of_nobody ? holder_of(in.fd) : 0; holder != 0) {
+    return fail(
+        ErrorKind::retryable,
+        fmt::format("{} is in use by process {}, a registry that runs: 'ringshift registry backup' copies "
+                    "that; or stop it first",
+                    from, holder));
+  }
+  if (const Status made = make_private(to); !made) return made;
+  const Descriptor out(open(to.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (out.fd < 0) return file_error(to, "cannot be written");
+  return copy_bytes(in.fd, from, out.fd, to);
+}
+
+// The database, and what was written to it and lies beside it still: a registry that was killed has its last
+// writes in FILE-wal.
+Status copy_database(const std::string& from, const std::string& to) {
+  if (const Status copied = copy_file(from, to, true); !copied) return copied;
+  std::error_code ignored;
+  if (!std::filesystem::exists(from + "-wal", ignored)) return {};
+  return copy_file(from + "-wal", to + "-wal", false);
+}
+
+// Root restores what another user's registry is to open: the owner is that of what is there, or of the
+// directory.
+void give_to_owner(const std::string& file, const std::string& to) {
+  struct stat about{};
+  if (geteuid() != 0) return;
+  if (stat(to.c_str(), &about) != 0 && stat(directory_of(to).c_str(), &about) != 0) return;
+  // By descriptor: whoever has the directory could put a name of something else there.
+  const Descriptor made(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat ours{};
+  if (made.fd < 0 || fstat(made.fd, &ours) != 0 || !S_ISREG(ours.st_mode) || ours.st_nlink != 1) return;
+  [[maybe_unused]] const int given = fchown(made.fd, about.st_uid, about.st_gid);
+}
+
+// What is at `path` goes to a name of its own, too: it is there under both until the new one takes its place.
+// Nothing is removed: whoever restored the wrong file goes back.
 Result<std::string> move_aside(const std::string& path) {
   try {
     const Database in_use(path, FileUse::backup);  // Takes the lock, and writes its journal into it.
@@ -61,12 +140,17 @@ Result<std::string> move_aside(const std::string& path) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::string aside =
       fmt::format("{}.replaced-{}", path, std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  for (const char* suffix : {"-wal", "-journal", ""}) {
+  // Its journal must not be taken for the new one's. There is none where it could be opened.
+  for (const char* suffix : {"-wal", "-journal"}) {
     if (rename((path + suffix).c_str(), (aside + suffix).c_str()) != 0 && errno != ENOENT) {
       return file_error(path + suffix, "cannot be moved aside");
     }
   }
   unlink((path + "-shm").c_str());
+  // Not every file system has links.
+  if (link(path.c_str(), aside.c_str()) != 0 && rename(path.c_str(), aside.c_str()) != 0) {
+    return file_error(path, "cannot be moved aside");
+  }
   return aside;
 }
 
@@ -103,7 +187,11 @@ Result<Restored> restore(const std::string& from, const std::string& to, bool fo
   if (std::filesystem::file_size(from, ignored) == 0) {
     return fail(ErrorKind::invalid, fmt::format("{} is empty: it is no backup of a registry", from));
   }
-  const bool exists = std::filesystem::exists(to, ignored);
+  const bool exists = std::filesystem::exists(std::filesystem::symlink_status(to, ignored));
+  if (std::filesystem::exists(to, ignored) && !std::filesystem::is_regular_file(to, ignored)) {
+    return fail(ErrorKind::invalid,
+                fmt::format("{} is no file: name the registry's file, for example {}/registry.db", to, to));
+  }
   if (exists && std::filesystem::equivalent(from, to, ignored)) {
     return fail(ErrorKind::invalid, fmt::format("{} cannot be restored onto itself", from));
   }
@@ -114,14 +202,9 @@ Result<Restored> restore(const std::string& from, const std::string& to, bool fo
   }
   const std::string temporary = to + ".restoring";
   remove_with_journal(temporary);
-  if (const Status made = make_private(temporary); !made) return std::unexpected(made.error());
-  std::error_code copied;
-  std::filesystem::copy_file(from, temporary, std::filesystem::copy_options::overwrite_existing, copied);
-  chmod(temporary.c_str(), 0600);  // Copying took the mode of the original along.
-  if (copied) {
+  if (const Status copied = copy_database(from, temporary); !copied) {
     remove_with_journal(temporary);
-    return fail(ErrorKind::denied,
-                fmt::format("{} cannot be copied to {}: {}", from, temporary, copied.message()));
+    return std::unexpected(copied.error());
   }
   Restored restored;
   {
@@ -136,19 +219,34 @@ Result<Restored> restore(const std::string& from, const std::string& to, bool fo
     restored.cluster_id = *epoch;
     restored.revision = (*store)->revision();
   }
-  if (exists) {
+  give_to_owner(temporary, to);
+  Status placed = sync_path(temporary);
+  if (placed && exists) {
     Result<std::string> aside = move_aside(to);
-    if (!aside) {
-      remove_with_journal(temporary);
-      return std::unexpected(aside.error());
-    }
-    restored.moved_aside = *std::move(aside);
+    if (aside) restored.moved_aside = *std::move(aside);
+    if (!aside) placed = std::unexpected(aside.error());
   }
-  if (const Status synced = sync_path(temporary); !synced) return std::unexpected(synced.error());
-  if (rename(temporary.c_str(), to.c_str()) != 0) return file_error(to, "cannot be put in place");
+  if (placed && rename(temporary.c_str(), to.c_str()) != 0) placed = file_error(to, "cannot be put in place");
+  if (!placed) {
+    remove_with_journal(temporary);
+    return std::unexpected(placed.error());
+  }
   if (const Status synced = sync_path(directory_of(to)); !synced) return std::unexpected(synced.error());
   return restored;
 }
+
+Status check_place(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return {};
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    return fail(ErrorKind::invalid, fmt::format("{} is there already, and is no file: name another", path));
+  }
+  if (std::filesystem::file_size(path, ignored) == 0 || says_backup(path)) return {};
+  return fail(ErrorKind::invalid,
+              fmt::format("{} is there already, and is no backup: name another file, or move it away", path));
+}
+
+Status sync_name(const std::string& path) { return sync_path(directory_of(path)); }
 
 Status check_file(const std::string& path) {
   std::error_code ignored;

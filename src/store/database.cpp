@@ -1,9 +1,14 @@
 #include "store/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 namespace ringshift::store {
 namespace {
@@ -16,7 +21,9 @@ constexpr int kBusyTimeoutMs = 1000;  // A predecessor that is just ending gets 
 
 // What went wrong and what to do, by SQLite's code.
 Error describe(sqlite3* db, int code, const std::string& path) {
-  const std::string detail = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  std::string detail = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  const int system = db != nullptr && (code & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
+  if (system != 0) detail += std::string(": ") + std::strerror(system);
   switch (code & 0xff) {
     case SQLITE_FULL:
       return {ErrorKind::overloaded,
@@ -40,11 +47,12 @@ Error describe(sqlite3* db, int code, const std::string& path) {
                   "and on its directory",
                   path, detail)};
     case SQLITE_CANTOPEN:
-      return {ErrorKind::denied,
-              fmt::format(
-                  "registry database {} cannot be opened ({}): the directory must exist and be writable by "
-                  "this user; create it, or name another file with --data",
-                  path, detail)};
+      return {
+          ErrorKind::denied,
+          fmt::format(
+              "registry database {} cannot be opened ({}): the directory must exist, and this user must be "
+              "able to write it and the file; mend that, or name another file with --data",
+              path, detail)};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorKind::internal,
@@ -52,6 +60,13 @@ Error describe(sqlite3* db, int code, const std::string& path) {
                   "registry database {} is corrupt ({}): move it away and restore a backup; started without "
                   "it, the registry is a new one with a new cluster id",
                   path, detail)};
+    case SQLITE_IOERR:
+      return {
+          ErrorKind::internal,
+          fmt::format(
+              "registry database {}: {} (SQLite code {}); nothing was written: look at the disk, and at the "
+              "largest file that this process may write (ulimit -f)",
+              path, detail, code)};
     default:
       return {ErrorKind::internal,
               fmt::format("registry database {}: {} (SQLite code {})", path, detail, code)};
@@ -121,6 +136,9 @@ void Database::open_file() {
                                "{}/registry.db",
                                path_, path_)}};
   }
+  // SQLite would let others read it, and what it writes beside it has the same mode.
+  if (const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); made >= 0)
+    ::close(made);
   const int code = sqlite3_open_v2(path_.c_str(), &db_,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) throw Failure{describe(db_, code, path_)};
@@ -142,6 +160,10 @@ void Database::mark(FileUse use) {
 void Database::check_file(FileUse use) {
   const std::int64_t application = integer("PRAGMA application_id");
   const std::int64_t tables = integer("SELECT count(*) FROM sqlite_schema");
+  if (tables == 0 && use == FileUse::backup) {
+    throw Failure{
+        {ErrorKind::invalid, fmt::format("{} holds nothing: it is no backup of a registry", path_)}};
+  }
   if (tables == 0) {
     mark(use);
     exec(fmt::format("PRAGMA user_version={}", kSchemaVersion).c_str());
@@ -171,6 +193,17 @@ void Database::check_file(FileUse use) {
     throw Failure{
         {ErrorKind::internal, describe(nullptr, SQLITE_CORRUPT, path_).message + ": " + check.blob(0)}};
   }
+}
+
+bool says_backup(const std::string& path) {
+  // "Database File Format": the first 16 bytes name it, and 68 to 71 are the application's.
+  std::array<char, 72> header{};
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(header.data(), header.size())) return false;
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::uint32_t id = 0;
+  for (std::size_t i = 68; i < header.size(); ++i) id = id << 8 | static_cast<unsigned char>(header[i]);
+  return std::string_view(header.data(), kMagic.size()) == kMagic && id == std::uint32_t{kBackupId};
 }
 
 void Database::exec(const char* sql) {

@@ -49,6 +49,9 @@ class Statement {
 // is.
 enum class FileUse { registry, backup };
 
+// Whether the file says of itself that it is a backup. Nothing is locked.
+[[nodiscard]] bool says_backup(const std::string& path);
+
 class Database {
  public:
   // Opens or creates `path`, takes the file for this process alone, and checks it from end to end. A backup

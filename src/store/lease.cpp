@@ -95,4 +95,10 @@ std::vector<LeaseId> Store::leases() {
   return ids;
 }
 
+std::size_t Store::leases_of(std::string_view owner) {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(leases_, [&](const auto& one) { return one.second.owner == owner; }));
+}
+
 }  // namespace ringshift::store

@@ -68,6 +68,7 @@ class Store {
   [[nodiscard]] Result<Revision> revoke(LeaseId id, const Actor* actor = nullptr);
   [[nodiscard]] Result<LeaseInfo> time_to_live(LeaseId id, bool with_keys);
   [[nodiscard]] std::vector<LeaseId> leases();
+  [[nodiscard]] std::size_t leases_of(std::string_view owner);  // Looks at each.
   // Revokes the leases whose time has come. Somebody must call this a few times a second.
   [[nodiscard]] Status expire();
 

@@ -398,6 +398,27 @@ TEST_F(RegistryAccessTest, ATokenHasItsLimits) {
   EXPECT_EQ(ask("/v3/watch", two, admin).status, 429);
 }
 
+TEST_F(RegistryAccessTest, ALeaseHoldsSoManyRecordsAndNoOthersByName) {
+  start();
+  const std::string all = make({{"name", "all"}, {"role", "register-own"}, {"ids", {"*"}}});
+  const std::string lease = lease_of(all), at = "/ringshift/default/c/routers/";
+  const auto put = [&](const std::string& token, const std::string& id, const std::string& with) {
+    return ask("/v3/kv/put", put_of(at + id, "{}", with), token).status;
+  };
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(put(all, "r" + std::to_string(i), lease), 200) << i;
+  EXPECT_EQ(put(all, "r16", lease), 403);
+  EXPECT_EQ(put(all, "r3", lease), 200) << "it is there";
+  EXPECT_EQ(put(all, "r16", lease_of(all)), 200) << "another lease";
+
+  const std::string shorter = make({{"name", "cache"}, {"role", "register-own"}});
+  const std::string longer = make({{"name", "cache.2"}, {"role", "register-own"}});
+  EXPECT_EQ(put(shorter, "cache.1", lease_of(shorter)), 200);
+  EXPECT_EQ(put(shorter, "cache.2", lease_of(shorter)), 403) << "it has a token of its own";
+  EXPECT_EQ(put(shorter, "cache.2.0a1b2c3d", lease_of(shorter)), 403);
+  EXPECT_EQ(ask("/v3/kv/deleterange", key_body(at + "cache.2"), shorter).status, 403);
+  EXPECT_EQ(put(longer, "cache.2", lease_of(longer)), 200);
+}
+
 TEST_F(RegistryAccessTest, WhatIsNotSafeIsRefusedAtTheStart) {
   options.listen_host = "0.0.0.0";
   auto refused = Server::start(options);

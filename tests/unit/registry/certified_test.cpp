@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -196,6 +197,28 @@ TEST_F(CertifiedTest, RevokedExpiredAndForeignOnesAreNobody) {
   ASSERT_TRUE(later.has_value()) << later.error().error.message;
   EXPECT_EQ(later->status, 401);
   EXPECT_THAT(later->body, HasSubstr("out of date"));
+}
+
+TEST_F(CertifiedTest, AWatchIsNotTheNextEntrysOfItsName) {
+  issue("agent-1", "agent-1");
+  const Json entry = {{"name", "agent-1"}, {"role", "read"}, {"certificate", true}};
+  ASSERT_EQ(create(entry).status, 200);
+  http::StreamCall watch;
+  std::atomic<bool> begun{false};
+  std::thread watcher([&] {
+    const auto ended = watch.run(
+        call("/v3/watch",
+             R"({"create_request":{"key":")" + base::to_base64("/ringshift/default/c/spec") + "\"}}",
+             "agent-1"),
+        [&](std::string_view) { return begun = true; });
+    EXPECT_EQ(ended.value_or(-1), 200);
+  });
+  while (!begun) std::this_thread::sleep_for(5ms);
+  // Sooner than anybody looks again at who may go on.
+  ASSERT_EQ(ask(call("/ringshift/v1/token/revoke", R"({"name":"agent-1"})", "", admin)).status, 200);
+  ASSERT_EQ(create({{"name", "agent-1"}, {"role", "read"}, {"namespace", "b"}, {"certificate", true}}).status,
+            200);
+  watcher.join();  // Forever, if it did not end.
 }
 
 TEST_F(CertifiedTest, APageInABrowserIsNotItsOwner) {

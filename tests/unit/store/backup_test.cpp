@@ -113,6 +113,46 @@ TEST_F(BackupTest, ACorruptFileIsReplacedByForce) {
   EXPECT_EQ(value(*open(path), "a"), "1");
 }
 
+TEST_F(BackupTest, WhatAKilledRegistryLeftBesideItsFileIsRestoredToo) {
+  const auto running = open(path);
+  ASSERT_TRUE(put(*running, "a", "1").has_value());
+  const std::string killed = directory + "/killed.db";
+  std::filesystem::copy_file(path, killed);
+  EXPECT_FALSE(restore(killed, copy, false).has_value()) << "all that was written is in its -wal";
+  EXPECT_FALSE(std::filesystem::exists(copy));
+  std::filesystem::copy_file(path + "-wal", killed + "-wal");
+  ASSERT_TRUE(restore(killed, copy, false).has_value());
+  EXPECT_EQ(value(*open(copy), "a"), "1");
+  EXPECT_TRUE(std::filesystem::exists(killed + "-wal")) << "what it is made from is not touched";
+}
+
+TEST_F(BackupTest, NothingButAFileIsReplaced) {
+  ASSERT_TRUE(put(*open(path), "a", "1").has_value());
+  ASSERT_TRUE(open(path)->backup(copy).has_value());
+  const std::string inside = directory + "/inside";
+  std::filesystem::create_directory(inside);
+  EXPECT_THAT(restore(copy, inside, true).error().message, HasSubstr("is no file"));
+  EXPECT_TRUE(std::filesystem::is_directory(inside));
+
+  // A backup's place: free, empty, or an earlier backup's; never a registry's.
+  std::ofstream(directory + "/empty").close();
+  for (const std::string& good : {directory + "/none", directory + "/empty", copy})
+    EXPECT_TRUE(check_place(good).has_value()) << good;
+  std::ofstream(directory + "/text")
+      << "a text that is longer than the header of a database would be, by a little";
+  for (const std::string& bad : {inside, path, directory + "/text", std::string("/dev/null")})
+    EXPECT_FALSE(check_place(bad).has_value()) << bad;
+}
+
+TEST_F(BackupTest, OthersCannotReadTheFile) {
+  const auto store = open(path);
+  for (const char* suffix : {"", "-wal"}) {
+    struct stat about{};
+    ASSERT_EQ(stat((path + suffix).c_str(), &about), 0);
+    EXPECT_EQ(about.st_mode & 0777, 0600U) << suffix;
+  }
+}
+
 TEST_F(BackupTest, LeaseOwnersAndTheAuditSurviveAReopen) {
   auto store = open(path);
   const LeaseId lease = store->grant(60, 0, "agent").value().id;
