@@ -69,19 +69,28 @@ Result<std::string> ask_registry(const RegistryFlags& flags, std::string_view pa
 }
 
 Status stream_from_registry(const RegistryFlags& flags, std::string_view path, std::string body,
+                            std::chrono::seconds patience,
                             const std::function<bool(std::string_view)>& take) {
   const auto calls = calls_to(flags, path, std::move(body));
   if (!calls) return std::unexpected(calls.error());
   const http::Call& call = calls->front();
   http::StreamCall stream;
   std::string beginning;  // Which is the whole, when it is an error.
-  bool taken = true;
+  bool taken = true, silent = false;
+  stream.on_silence(patience, [&] { return !(silent = true); });
   const auto status = stream.run(call, [&](std::string_view bytes) {
     if (beginning.size() < kErrorBytesMax)
       beginning.append(bytes.substr(0, kErrorBytesMax - beginning.size()));
     taken = take(bytes);
     return taken;
   });
+  if (silent) {
+    return fail(
+        ErrorKind::retryable,
+        fmt::format("{} has said nothing for {} s: is it well? A large database takes its time: --patience "
+                    "waits longer",
+                    call.url, patience.count()));
+  }
   if (!status) return std::unexpected(status.error().error);
   if (!taken) return fail(ErrorKind::denied, "the answer could not be taken");
   if (*status != 200) return std::unexpected(answer_error(*status, beginning, call.url));

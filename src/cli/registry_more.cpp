@@ -64,7 +64,7 @@ void audit(const AuditFlags& flags) {
 
 struct BackupFlags {
   RegistryFlags registry;
-  std::string to;
+  std::string to, patience = "10m";
   bool json = false;
 };
 
@@ -84,26 +84,29 @@ void backup(const BackupFlags& flags) {
   if (const Status place = store::check_place(flags.to); !place) {
     end_command(kFailed, "--to " + place.error().message);
   }
+  const std::int64_t patience = or_end(parse_span(flags.patience, "--patience"), kBadUsage);
+  if (patience < 1) end_command(kBadUsage, "--patience: wait for a second at least");
   Temporary file{flags.to + ".part"};
   ::unlink(file.path.c_str());
   file.fd = ::open(file.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file.fd < 0) end_command(kFailed, fmt::format("--to {}: {}", file.path, std::strerror(errno)));
   std::size_t bytes = 0;
   int error = 0;
-  const Status done =
-      stream_from_registry(flags.registry, "/ringshift/v1/backup", "{}", [&](std::string_view piece) {
-        while (!piece.empty()) {
-          const ssize_t wrote = ::write(file.fd, piece.data(), piece.size());
-          if (wrote < 0 && errno == EINTR) continue;
-          if (wrote <= 0) {
-            error = errno;
-            return false;
-          }
-          piece.remove_prefix(static_cast<std::size_t>(wrote));
-          bytes += static_cast<std::size_t>(wrote);
-        }
-        return true;
-      });
+  const Status done = stream_from_registry(flags.registry, "/ringshift/v1/backup", "{}",
+                                           std::chrono::seconds(patience), [&](std::string_view piece) {
+                                             while (!piece.empty()) {
+                                               const ssize_t wrote =
+                                                   ::write(file.fd, piece.data(), piece.size());
+                                               if (wrote < 0 && errno == EINTR) continue;
+                                               if (wrote <= 0) {
+                                                 error = errno;
+                                                 return false;
+                                               }
+                                               piece.remove_prefix(static_cast<std::size_t>(wrote));
+                                               bytes += static_cast<std::size_t>(wrote);
+                                             }
+                                             return true;
+                                           });
   if (error != 0) end_command(kFailed, fmt::format("--to {}: {}", file.path, std::strerror(error)));
   if (!done) end_command(kFailed, done.error().message);
   if (::fsync(file.fd) != 0)
@@ -174,6 +177,10 @@ void add_registry_more(CLI::App& registry) {
                    "Where to; an earlier backup there is replaced by a whole one. Mode 0600")
       ->required()
       ->type_name("FILE");
+  command
+      ->add_option("--patience", of_backup->patience,
+                   "Give up when nothing has come for so long: it is copied before the first byte comes")
+      ->capture_default_str();
   command->add_flag("--json", of_backup->json, "One JSON object: file, bytes");
   command->footer(
       "With --auth it needs an admin's token. The registry answers nobody while it copies.\n"

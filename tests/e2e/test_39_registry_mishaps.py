@@ -4,6 +4,7 @@ import base64
 import http.server
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -266,3 +267,14 @@ def test_an_answer_of_something_else_is_no_answer(start, tmp_path):
         assert words in done.stderr, done.stderr
     assert kept.read_text() == "token:rs_old\n" and not (tmp_path / "x.db").exists()
     other.shutdown()
+
+
+def test_a_backup_of_a_registry_that_hangs_ends(start, tmp_path):
+    registry = start()
+    registry.process.send(signal.SIGSTOP)
+    try:
+        done = registry.run("registry", "backup", "--to", tmp_path / "b.db", "--patience", "1s", check=FAILED)
+    finally:
+        registry.process.send(signal.SIGCONT)
+    assert "nothing for 1 s" in done.stderr and not list(tmp_path.glob("b.db*")), done.stderr
+    registry.run("registry", "backup", "--to", tmp_path / "b.db")
