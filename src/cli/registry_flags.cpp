@@ -7,8 +7,6 @@
 
 #include "topology/validate.h"
 
-#include "topology/validate.h"
-
 namespace ringshift::cli {
 
 std::string check_name_flag(const std::string& name) {

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 import redis
 
-from harness.cluster import BAD_USAGE, FAILED, RINGSHIFT, run
+from harness.cluster import BAD_USAGE, RINGSHIFT, run
 from harness.process import Process, free_port, wait_until
 from test_71_admin_port import PORT, ask, metrics, value
 
@@ -129,7 +129,7 @@ def test_a_wrong_target_is_never_ready(agents):
         assert refused.returncode == BAD_USAGE and bad[-2] in refused.stderr, refused
     for odd in (["--cluster", "cache", "--namespace", "a/b"], ["--cluster", "a/b"]):
         refused = run("member", "policy", *odd)
-        assert refused.returncode == FAILED and odd[-2] in refused.stderr, refused
+        assert refused.returncode == BAD_USAGE and odd[-2] in refused.stderr, refused
 
 
 def test_a_lease_lost_in_a_pause_is_taken_again(agents):
