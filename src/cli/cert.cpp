@@ -37,7 +37,7 @@ void write_pair(const CertFlags& flags, const std::string& base, const net::PemP
   // written, so that nothing is replaced by half.
   if (!flags.force) {
     for (const char* kind : {".key", ".pem"}) {
-      struct stat about{};
+      struct stat about {};
       if (::stat((base + kind).c_str(), &about) == 0) {
         end_command(kFailed,
                     fmt::format("{}{} exists: name another, or say --force to replace it", base, kind));

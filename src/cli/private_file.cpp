@@ -42,7 +42,7 @@ ReservedFile::~ReservedFile() {
 
 Result<ReservedFile> ReservedFile::take(const std::string& path, std::size_t bytes, unsigned mode,
                                         bool force) {
-  struct stat about{};
+  struct stat about {};
   if (::lstat(path.c_str(), &about) == 0) {
     if (!force) return is_there(path);
     if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
@@ -90,7 +90,7 @@ Status write_file(const std::string& path, std::string_view text, unsigned mode,
 }
 
 Result<std::string> read_whole_file(const std::string& path) {
-  struct stat about{};
+  struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return failed(path, "cannot be read");
   if (!S_ISREG(about.st_mode) || about.st_size > static_cast<off_t>(kFileBytesMax)) {
     return fail(ErrorKind::invalid,

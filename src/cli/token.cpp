@@ -42,7 +42,8 @@ void check_text(const TokenFlags& flags) {
     words.insert(words.end(), list->begin(), list->end());
   for (const std::string& word : words) {
     std::string text = word;  // Quotes and the like are the registry's to refuse.
-    std::ranges::replace_if(text, [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); }, '?');
+    std::ranges::replace_if(
+        text, [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); }, '?');
     if (Json::accept('"' + text + '"')) continue;
     end_command(kBadUsage, fmt::format("'{}' is no UTF-8: write letters, digits, '.', '_' and '-'",
                                        base::printable(word, 64)));

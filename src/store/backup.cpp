@@ -64,7 +64,7 @@ void remove_with_journal(const std::string& path) {
 
 // Who holds one of SQLite's locks on the file: a registry that runs. 0: nobody.
 pid_t holder_of(int fd) {
-  struct flock lock{};
+  struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = 0x40000000;  // Where SQLite has its lock bytes, from the "pending byte" on.
@@ -118,12 +118,12 @@ Status copy_database(const std::string& from, const std::string& to) {
 // Root restores what another user's registry is to open: the owner is that of what is there, or of the
 // directory.
 void give_to_owner(const std::string& file, const std::string& to) {
-  struct stat about{};
+  struct stat about {};
   if (geteuid() != 0) return;
   if (stat(to.c_str(), &about) != 0 && stat(directory_of(to).c_str(), &about) != 0) return;
   // By descriptor: whoever has the directory could put a name of something else there.
   const Descriptor made(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat ours{};
+  struct stat ours {};
   if (made.fd < 0 || fstat(made.fd, &ours) != 0 || !S_ISREG(ours.st_mode) || ours.st_nlink != 1) return;
   [[maybe_unused]] const int given = fchown(made.fd, about.st_uid, about.st_gid);
 }

@@ -426,7 +426,7 @@ TEST_F(RegistryAccessTest, WhatIsNotSafeIsRefusedAtTheStart) {
   EXPECT_THAT(refused.error().message, HasSubstr("without both authentication and TLS"));
   options.open_to_the_network = true;
   start();
-  struct stat about{};
+  struct stat about {};
   ASSERT_EQ(stat(server->admin_token_file().c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600U);
   EXPECT_EQ(server->admin_token_file(), options.database + ".admin-token");

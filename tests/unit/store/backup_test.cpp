@@ -52,7 +52,7 @@ TEST_F(BackupTest, ACopyOfAStoreInUseIsWholeAndPrivate) {
   ASSERT_TRUE(store->change_tokens({token}, {}, {}).has_value());
   ASSERT_TRUE(store->backup(copy).has_value());
   ASSERT_TRUE(put(*store, "a", "2").has_value()) << "the store goes on";
-  struct stat about{};
+  struct stat about {};
   ASSERT_EQ(stat(copy.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600U);
   ASSERT_TRUE(check_file(copy).has_value());
@@ -84,9 +84,7 @@ TEST_F(BackupTest, ACopyOfAStoreInUseIsWholeAndPrivate) {
 }
 
 TEST_F(BackupTest, WhatIsNoBackupIsRefusedAndChangesNothing) {
-  {
-    ASSERT_TRUE(put(*open(path), "a", "1").has_value());
-  }
+  { ASSERT_TRUE(put(*open(path), "a", "1").has_value()); }
   ASSERT_TRUE(open(path)->backup(copy).has_value());
   EXPECT_EQ(restore(directory + "/none", path, true).error().kind, ErrorKind::not_found);
   std::ofstream(directory + "/empty").close();
@@ -147,7 +145,7 @@ TEST_F(BackupTest, NothingButAFileIsReplaced) {
 TEST_F(BackupTest, OthersCannotReadTheFile) {
   const auto store = open(path);
   for (const char* suffix : {"", "-wal"}) {
-    struct stat about{};
+    struct stat about {};
     ASSERT_EQ(stat((path + suffix).c_str(), &about), 0);
     EXPECT_EQ(about.st_mode & 0777, 0600U) << suffix;
   }
