@@ -18,7 +18,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kRoot = "/ringshift/";
-constexpr std::size_t kKeyShown = 120;
 constexpr std::size_t kIdBytesMax = 512;
 constexpr std::size_t kRouterSuffix = 9;  // ".1a2b3c4d", which a router adds to its id at each start.
 constexpr std::array<std::string_view, 4> kRoleNames = {"read", "register-own", "operate", "admin"};

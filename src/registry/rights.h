@@ -9,6 +9,7 @@
 //
 // A range must lie in what the role reads whole: one that reaches beyond is denied, not cut.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@
 #include "store/types.h"
 
 namespace ringshift::registry {
+
+inline constexpr std::size_t kKeyShown = 120;  // Of a key, in an error: more would fill the log.
 
 enum class Role : std::uint8_t { read, register_own, operate, admin };
 [[nodiscard]] std::string_view to_string(Role role) noexcept;

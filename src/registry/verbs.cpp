@@ -11,7 +11,6 @@
 namespace ringshift::registry {
 namespace {
 
-constexpr std::size_t kKeyShown = 120;
 constexpr std::size_t kLeasesPerToken = 10'000;
 constexpr std::size_t kKeysPerLease = 16;  // Of register-own: an agent and a router have one each.
 
