@@ -30,7 +30,7 @@ def lose(cluster, processes, how):
     wait_until("the router notices", lambda: "registry unreachable" in cluster.proxies[0].errors(), 40)
 
 
-def assert_they_end(cluster):
+def assert_they_end(cluster, within=PROMPT_SECONDS):
     took = {}
     for process in (cluster.agent, cluster.proxies[0], cluster.controller):
         process.expected_dead = True
@@ -39,7 +39,7 @@ def assert_they_end(cluster):
         assert process.popen.wait(40) == 0, process.tail()
         took[process.name] = round(time.monotonic() - begin, 2)
     # The agent looks twice whether its server is at rest, half a second apart at most.
-    assert all(seconds < PROMPT_SECONDS for seconds in took.values()), took
+    assert all(seconds < within for seconds in took.values()), took
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["gone", "hanging"])
@@ -62,6 +62,6 @@ def test_nobody_waits_for_a_registry_that_hangs(make_cluster):
     start_all(cluster)
     lose(cluster, [cluster.registry.popen], signal.SIGSTOP)
     try:
-        assert_they_end(cluster)
+        assert_they_end(cluster, PROMPT_SECONDS + 3)  # A request that is under way is waited for: 3 s at most.
     finally:
         os.kill(cluster.registry.popen.pid, signal.SIGCONT)
