@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "base/encoding.h"
 
 namespace ringshift::admin {
@@ -55,7 +56,7 @@ Result<std::string> read_private(const std::string& path) {
     }
     return token_file_error(path, error, "it must be readable by the user that Ringshift runs as");
   }
-  struct stat about{};
+  struct stat about {};
   if (fstat(file.fd, &about) != 0 || !S_ISREG(about.st_mode))
     return fail(ErrorKind::invalid, fmt::format("token file {}: is no regular file", path));
   if ((about.st_mode & 077) != 0) {
@@ -158,8 +159,7 @@ std::optional<std::string> Tokens::who(std::string_view authorization) const {
   if (authorization.size() < kScheme.size() || authorization.size() > kScheme.size() + kTokenBytesMax)
     return std::nullopt;
   for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = authorization[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != kScheme[i]) return std::nullopt;
+    if (base::ascii_lower(authorization[i]) != kScheme[i]) return std::nullopt;
   }
   const std::string_view given = authorization.substr(kScheme.size());
   std::optional<std::string> found;

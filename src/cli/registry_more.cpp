@@ -92,21 +92,21 @@ void backup(const BackupFlags& flags) {
   if (file.fd < 0) end_command(kFailed, fmt::format("--to {}: {}", file.path, std::strerror(errno)));
   std::size_t bytes = 0;
   int error = 0;
+  const auto keep = [&](std::string_view piece) {
+    while (!piece.empty()) {
+      const ssize_t wrote = ::write(file.fd, piece.data(), piece.size());
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) {
+        error = errno;
+        return false;
+      }
+      piece.remove_prefix(static_cast<std::size_t>(wrote));
+      bytes += static_cast<std::size_t>(wrote);
+    }
+    return true;
+  };
   const Status done = stream_from_registry(flags.registry, "/ringshift/v1/backup", "{}",
-                                           std::chrono::seconds(patience), [&](std::string_view piece) {
-                                             while (!piece.empty()) {
-                                               const ssize_t wrote =
-                                                   ::write(file.fd, piece.data(), piece.size());
-                                               if (wrote < 0 && errno == EINTR) continue;
-                                               if (wrote <= 0) {
-                                                 error = errno;
-                                                 return false;
-                                               }
-                                               piece.remove_prefix(static_cast<std::size_t>(wrote));
-                                               bytes += static_cast<std::size_t>(wrote);
-                                             }
-                                             return true;
-                                           });
+                                           std::chrono::seconds(patience), keep);
   if (error != 0) end_command(kFailed, fmt::format("--to {}: {}", file.path, std::strerror(error)));
   if (!done) end_command(kFailed, done.error().message);
   if (::fsync(file.fd) != 0)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "discovery/dns.h"
 
 namespace ringshift::discovery {
@@ -32,11 +33,9 @@ bool read_service(const ns_msg& message, const ns_rr& record, DnsAnswer& answer)
     return false;
   // "." says: this service is not to be had here.
   if (target[0] == '\0') return true;
-  std::string name = target;
   // Servers may spell a name now so and now so (RFC 4343), and it becomes an id.
-  std::ranges::transform(name, name.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  answer.services.push_back({short_at(data), short_at(data + 2), short_at(data + 4), std::move(name)});
+  answer.services.push_back(
+      {short_at(data), short_at(data + 2), short_at(data + 4), base::ascii_lower(std::string_view(target))});
   return true;
 }
 

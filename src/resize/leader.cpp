@@ -221,9 +221,10 @@ std::map<std::string, std::uint32_t> Leader::factors_for(const topology::Spec& s
 }
 
 Status Leader::follow_ejected() {
+  std::map<std::string, std::uint32_t> factors = factors_for(topology_->spec);
+  if (factors == topology_->factors) return {};
   Topology next = *topology_;
-  next.factors = factors_for(next.spec);
-  if (next.factors == topology_->factors) return {};
+  next.factors = std::move(factors);
   return publish(std::move(next));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/encoding.h"
 #include "topology/validate.h"
 
@@ -52,9 +53,7 @@ std::string check_address(const std::string& address) {
 std::string canonical_address(std::string_view address) {
   const auto colon = address.rfind(':');
   if (address.starts_with("unix:") || colon == std::string_view::npos) return std::string(address);
-  std::string host(address.substr(0, colon));
-  std::ranges::transform(host, host.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::string host = base::ascii_lower(address.substr(0, colon));
   if (host.starts_with('[') && host.ends_with(']')) {
     in6_addr ip{};
     char text[INET6_ADDRSTRLEN];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "placement/peers/catalog.h"
 #include "placement/ring.h"
 #include "ringshift/diff.h"
@@ -43,16 +44,11 @@ Skew measured_skew(const Spec& spec) {
                       measured->exact ? "exact, of evenly spread hashes" : "of 1,000,000 sampled keys")};
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
-
 // Points made by FNV-1a of labels that differ in their last digits alone lie side by side. Weighted rings
 // make theirs by MD5, whatever hashes the keys.
 bool has_fnv_points(const Spec& spec) {
   const std::string& algorithm = spec.placement.algorithm;
-  const std::string hash = lower_case(spec.placement.hash);
+  const std::string hash = base::ascii_lower(spec.placement.hash);
   if (hash.find("fnv") == std::string::npos) return false;
   if (algorithm == "article-go") return true;
   const auto option = [&](std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/encoding.h"
 #include "hashing/hash_tag.h"
 #include "placement/peers/builders.h"
@@ -166,7 +167,7 @@ std::uint64_t rolled(const std::vector<std::uint64_t>& values) {
 // One hash function's; one that the peer's build lacks is 1 for every key.
 void check_values(const Place& place, const std::string& name, const Keys& keys, Case& result) {
   const bool supported = text(place.node, "supported") != "false";
-  std::string known = without_brackets(lower(name));
+  std::string known = without_brackets(base::ascii_lower(name));
   if (known == "one_at_a_time") known = "default";
   const auto* hash = hashing::peers::find_hash(hashing::peers::libmemcached_hashes(), known);
   const Node* list = place.node.kind == Node::Kind::list ? &place.node : place.node.find("values");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/encoding.h"
 #include "placement/peers/builders.h"
 #include "plan/vectors/reading.h"
@@ -87,7 +88,9 @@ void check_ring_hash(const Place& place, std::string_view hash, Case& result) {
   result.answers.push_back({place.at + "/ring", '[' + answer + ']'});
 }
 
-bool names_cilium(std::string_view text) { return lower(text).find("cilium") != std::string::npos; }
+bool names_cilium(std::string_view text) {
+  return base::ascii_lower(text).find("cilium") != std::string::npos;
+}
 
 }  // namespace
 
@@ -101,7 +104,7 @@ bool is_table(const Node& node) {
 void check_table(const Context& context, const Place& block, File& out) {
   const Node& node = block.node;
   Case& result = out.cases.emplace_back();
-  const std::string algorithm = lower(text(node, "algorithm"));
+  const std::string algorithm = base::ascii_lower(text(node, "algorithm"));
   result.name = text(node, "id");
   if (result.name.empty()) result.name = block.at.empty() ? "table" : block.at.substr(1);
   if (!algorithm.empty()) result.name += " " + algorithm;
@@ -113,7 +116,7 @@ void check_table(const Context& context, const Place& block, File& out) {
   } else if (has(node, "table")) {
     check_maglev(block, result);
   } else if (has(node, "ring")) {
-    check_ring_hash(block, lower(has(node, "hash") ? text(node, "hash") : algorithm), result);
+    check_ring_hash(block, base::ascii_lower(has(node, "hash") ? text(node, "hash") : algorithm), result);
   } else {
     result.problem = "it has neither a 'table' nor a 'ring'";
   }

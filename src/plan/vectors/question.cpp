@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace ringshift::plan::vectors {
 namespace {
 
@@ -18,13 +20,13 @@ void take_prefix(std::string& value, std::string_view prefix) {
 }
 
 Status libmemcached(const Node& node, Question& question) {
-  std::string distribution = without_brackets(lower(text(node, "distribution")));
+  std::string distribution = without_brackets(base::ascii_lower(text(node, "distribution")));
   take_prefix(distribution, "memcached_distribution_");
   if (distribution == "ketama_spy" || distribution == "consistent_ketama_spy") distribution = "spy";
   if (distribution == "consistent_ketama") distribution = "ketama";
   if (distribution == "consistent_weighted" || distribution == "weighted") distribution = "ketama_weighted";
   if (!distribution.empty()) question.options["distribution"] = distribution;
-  std::string hash = without_brackets(lower(text(node, "hash")));
+  std::string hash = without_brackets(base::ascii_lower(text(node, "hash")));
   take_prefix(hash, "memcached_hash_");
   if (hash == "one_at_a_time" || hash == "jenkins_one_at_a_time") hash = "default";
   if (hash == "crc32") hash = "crc";
@@ -38,7 +40,7 @@ Status libmemcached(const Node& node, Question& question) {
 
 Status twemproxy(const Node& node, Question& question) {
   for (const char* name : {"distribution", "hash"}) {
-    if (has(node, name)) question.options[name] = lower(text(node, name));
+    if (has(node, name)) question.options[name] = base::ascii_lower(text(node, name));
   }
   question.hash_tag = text(node, "hash_tag");
   if (question.hash_tag.size() == 2 || question.hash_tag.empty()) return {};
@@ -212,7 +214,7 @@ std::string without_brackets(std::string_view name) {
 }
 
 std::string_view algorithm_of(std::string_view peer) {
-  const std::string name = lower(peer);
+  const std::string name = base::ascii_lower(peer);
   struct Known {
     std::string_view word, algorithm;
   };

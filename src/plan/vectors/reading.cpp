@@ -145,12 +145,6 @@ std::optional<std::uint64_t> whole(const Node& map, std::string_view name) {
   return base::parse_u64(text(map, name));
 }
 
-std::string lower(std::string_view from) {
-  std::string out(from);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 std::optional<double> number(std::string_view from) {
   double value = 0;
   const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), value);

@@ -19,7 +19,6 @@ using topology::Node;
 [[nodiscard]] std::string text(const Node& map, std::string_view name);
 [[nodiscard]] bool has(const Node& map, std::string_view name);  // Present and not null.
 [[nodiscard]] std::optional<std::uint64_t> whole(const Node& map, std::string_view name);
-[[nodiscard]] std::string lower(std::string_view text);
 [[nodiscard]] std::optional<double> number(std::string_view text);
 [[nodiscard]] std::vector<std::string_view> words(std::string_view text);
 

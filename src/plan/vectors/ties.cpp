@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/encoding.h"
 #include "placement/peers/builders.h"
 #include "placement/peers/ketama.h"
@@ -111,7 +112,7 @@ void check_rounding(const Place& lists, File& out) {
     std::string ours;
     for (std::uint64_t n = 1; n <= kMost; ++n) {
       const bool listed = std::ranges::find(recorded, std::to_string(n)) != recorded.end();
-      const std::uint64_t points = points_of_equals(lower(lists.node.names[i]), n);
+      const std::uint64_t points = points_of_equals(base::ascii_lower(lists.node.names[i]), n);
       comparison.expect(fmt::format("N = {}", n), std::uint64_t{listed ? 156U : 160U}, points);
       if (points == 156) ours += fmt::format("{}{}", ours.empty() ? "" : ",", n);
     }
